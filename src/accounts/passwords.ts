@@ -1,0 +1,86 @@
+import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+
+const argon2Async = promisify(argon2);
+
+/** OWASP's recommendation for Argon2id: 19 MiB, two passes, one lane. */
+const MEMORY_KIB = 19_456;
+const PASSES = 2;
+const LANES = 1;
+const SALT_BYTES = 16;
+const TAG_BYTES = 32;
+
+/** Stands in for the hash of a user who does not exist, so that both answers take the same time. */
+const DECOY = `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+
+export const SHORTEST_PASSWORD = 8;
+export const LONGEST_PASSWORD = 128;
+
+/** NIST SP 800-63B: a length and nothing else is demanded. Characters are counted, not bytes. */
+export function passwordFault(password: string): string | undefined {
+  const length = [...password].length;
+  if (length < SHORTEST_PASSWORD) return `The password needs at least ${SHORTEST_PASSWORD} characters.`;
+  if (length > LONGEST_PASSWORD) return `The password can have at most ${LONGEST_PASSWORD} characters.`;
+  return undefined;
+}
+
+/** Too many passwords wait to be hashed: the caller answers "busy" rather than let memory and time grow. */
+export class PasswordsBusy extends Error {
+  override readonly name = 'PasswordsBusy';
+}
+
+/**
+ * Argon2id off the event loop, a bounded number at once: each takes 19 MiB and a core for
+ * some tens of milliseconds, so a flood of sign-ins must not take the machine.
+ */
+export class Passwords {
+  readonly #atOnce: number;
+  readonly #mostWaiting: number;
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(atOnce = 2, mostWaiting = 100) {
+    this.#atOnce = atOnce;
+    this.#mostWaiting = mostWaiting;
+  }
+
+  /** In the PHC string format. NFKC, so that a password typed on another keyboard is the same password. */
+  async hash(password: string): Promise<string> {
+    const salt = randomBytes(SALT_BYTES);
+    const tag = await this.#derive(password, salt, MEMORY_KIB, PASSES, LANES, TAG_BYTES);
+    return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${unpadded(salt)}$${unpadded(tag)}`;
+  }
+
+  async verify(password: string, stored: string | undefined): Promise<boolean> {
+    const match = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(stored ?? DECOY);
+    if (!match) throw new Error('a stored password hash is not in the expected format');
+    const [memory, passes, lanes] = [Number(match[1]), Number(match[2]), Number(match[3])];
+    const expected = Buffer.from(match[5]!, 'base64');
+    const tag = await this.#derive(password, Buffer.from(match[4]!, 'base64'), memory, passes, lanes, expected.length);
+    return timingSafeEqual(tag, expected) && stored !== undefined;
+  }
+
+  async #derive(password: string, nonce: Buffer, memory: number, passes: number, parallelism: number, tagLength: number) {
+    await this.#turn();
+    try {
+      const parameters: Argon2Parameters = { message: password.normalize('NFKC'), nonce, memory, passes, parallelism, tagLength };
+      return await argon2Async('argon2id', parameters);
+    } finally {
+      // The place goes straight to who waits longest; only without one does it become free.
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running--;
+    }
+  }
+
+  async #turn(): Promise<void> {
+    if (this.#running < this.#atOnce) {
+      this.#running++;
+      return;
+    }
+    if (this.#waiting.length >= this.#mostWaiting) throw new PasswordsBusy('too many passwords are waiting to be checked');
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+}
+
+const unpadded = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '');

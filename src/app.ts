@@ -1,0 +1,16 @@
+import type { Logger } from 'pino';
+import type { Passwords } from './accounts/passwords.ts';
+import type { Config } from './config.ts';
+import type { Keys } from './keys.ts';
+import type { Store } from './store/store.ts';
+
+/** What every part of a running Postern works with. Passed, never ambient. */
+export type App = {
+  readonly config: Config;
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly passwords: Passwords;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly log: Logger;
+};

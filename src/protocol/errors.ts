@@ -1,0 +1,62 @@
+/**
+ * The errors a client can meet, each with its status and one fixed sentence.
+ * A sentence never repeats input and never tells a stranger which check failed:
+ * the exact reason belongs in the log (RFC 6749 5.2).
+ */
+export type ErrorCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'invalid_scope'
+  | 'unsupported_grant_type'
+  | 'unsupported_response_type'
+  | 'access_denied'
+  | 'invalid_token'
+  | 'rate_limit_exceeded'
+  | 'server_error'
+  | 'temporarily_unavailable';
+
+const STATUS: Record<ErrorCode, number> = {
+  invalid_request: 400,
+  invalid_client: 401,
+  invalid_grant: 400,
+  invalid_scope: 400,
+  unsupported_grant_type: 400,
+  unsupported_response_type: 400,
+  access_denied: 403,
+  invalid_token: 401,
+  rate_limit_exceeded: 429,
+  server_error: 500,
+  temporarily_unavailable: 503,
+};
+
+const DESCRIPTION: Record<ErrorCode, string> = {
+  invalid_request: 'A required parameter is missing, repeated or malformed.',
+  invalid_client: 'The client_id or client_secret is wrong, or the application is disabled.',
+  invalid_grant: 'The code or refresh token is invalid, expired, already used or does not match this request.',
+  invalid_scope: 'The scope is unknown or goes beyond what was granted.',
+  unsupported_grant_type: 'The grant_type must be authorization_code or refresh_token.',
+  unsupported_response_type: 'The response_type must be code.',
+  access_denied: 'The user refused the request.',
+  invalid_token: 'The access token is missing, invalid or expired.',
+  rate_limit_exceeded: 'Too many requests. Wait as long as Retry-After says, then try again.',
+  server_error: 'The service failed unexpectedly. Try again later.',
+  temporarily_unavailable: 'The service is too busy right now. Try again in a moment.',
+};
+
+export type ProtocolError = {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly description: string;
+};
+
+/** Descriptions other than the code's usual one are named here, so that all wording is on this page. */
+export const REUSED_REFRESH_TOKEN =
+  'The refresh token was already used. All tokens of this session are revoked; send the user through authorization again.';
+export const BODY_TOO_LARGE = 'The request body is larger than 64 KiB.';
+export const METHOD_NOT_ALLOWED = 'This method is not allowed here; the Allow header names the ones that are.';
+export const NOT_FOUND = 'There is nothing at this address.';
+
+export function protocolError(code: ErrorCode, description = DESCRIPTION[code], status = STATUS[code]): ProtocolError {
+  return { code, status, description };
+}

@@ -1,0 +1,81 @@
+import { isUtf8 } from 'node:buffer';
+
+/**
+ * Request parameters from a form body, a JSON body or a query string.
+ * Fault means that the request as a whole is malformed: `invalid_request`.
+ * What could be read is returned with it, because a request that names a client counts
+ * against its limit whatever else is wrong with it.
+ */
+export type Parameters = { readonly values: ReadonlyMap<string, string>; readonly fault?: ParameterFault };
+export type ParameterFault = 'content_type' | 'encoding' | 'json' | 'not_a_string' | 'repeated';
+
+const NONE: ReadonlyMap<string, string> = new Map();
+
+export function parseBody(contentType: string | undefined, body: Buffer): Parameters {
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type !== 'application/x-www-form-urlencoded' && type !== 'application/json') {
+    // A request without a body has no content type either: then its parameters are merely missing.
+    return body.length === 0 && type === undefined ? { values: NONE } : { values: NONE, fault: 'content_type' };
+  }
+  if (!isUtf8(body)) return { values: NONE, fault: 'encoding' };
+  const text = body.toString('utf8');
+  return type === 'application/json' ? parseJson(text) : parseForm(text);
+}
+
+/** application/x-www-form-urlencoded, strict: broken percent-encoding or UTF-8 is a fault, not a guess. */
+export function parseForm(text: string): Parameters {
+  const values = new Map<string, string>();
+  let fault: ParameterFault | undefined;
+  for (const pair of text.split('&')) {
+    if (pair === '') continue;
+    const equals = pair.indexOf('=');
+    const name = decode(equals < 0 ? pair : pair.slice(0, equals));
+    const value = equals < 0 ? '' : decode(pair.slice(equals + 1));
+    if (name === undefined || value === undefined) fault ??= 'encoding';
+    else if (values.has(name)) fault ??= 'repeated';
+    else values.set(name, value);
+  }
+  return finished(values, fault);
+}
+
+/** What is sent in percent-encoding, decoded; undefined when it is not valid. */
+export function decode(text: string): string | undefined {
+  const plain = text.includes('+') ? text.replaceAll('+', ' ') : text;
+  if (!plain.includes('%')) return plain;
+  try {
+    return decodeURIComponent(plain);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A JSON object whose values are all strings. */
+function parseJson(text: string): Parameters {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return { values: NONE, fault: 'json' };
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return { values: NONE, fault: 'json' };
+  const values = new Map<string, string>();
+  let fault: ParameterFault | undefined;
+  for (const [name, value] of Object.entries(parsed)) {
+    if (typeof value !== 'string') fault ??= 'not_a_string';
+    else if (!value.isWellFormed()) fault ??= 'encoding';
+    else values.set(name, value);
+  }
+  // JSON.parse keeps the last of two equal names. In an object of strings each name and each
+  // value is one string literal, so more literals than two a name mean a repeated one.
+  if (!fault && (text.match(/"(?:[^"\\]|\\.)*"/g)?.length ?? 0) !== 2 * values.size) fault = 'repeated';
+  return finished(values, fault);
+}
+
+function finished(values: Map<string, string>, fault: ParameterFault | undefined): Parameters {
+  return fault ? { values, fault } : { values };
+}
+
+/** A parameter that is there and not empty (RFC 6749 3.1: without a value means omitted). */
+export function given(parameters: ReadonlyMap<string, string>, name: string): string | undefined {
+  return parameters.get(name) || undefined;
+}

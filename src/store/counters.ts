@@ -1,0 +1,24 @@
+import { type RateWindow, RateWindows } from '../protocol/rate-window.ts';
+import type { CounterStore } from './store.ts';
+
+/** Counters in memory: right where one process serves, as with SQLite. */
+export class MemoryCounters implements CounterStore {
+  readonly #byLength = new Map<number, RateWindows>();
+
+  hit(key: string, windowMs: number, now: number, opensAt: number): RateWindow {
+    return this.#windows(windowMs).hit(key, now, opensAt);
+  }
+
+  forget(key: string): void {
+    for (const windows of this.#byLength.values()) windows.forget(key);
+  }
+
+  #windows(length: number): RateWindows {
+    let windows = this.#byLength.get(length);
+    if (!windows) {
+      windows = new RateWindows(length);
+      this.#byLength.set(length, windows);
+    }
+    return windows;
+  }
+}

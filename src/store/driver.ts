@@ -1,0 +1,31 @@
+/** What the store asks of a database. SQL is written once, with `$1` parameters; a driver makes it its engine's. */
+export type Value = string | number | null;
+export type Row = Record<string, Value>;
+export type Statement = { readonly sql: string; readonly values: readonly Value[] };
+
+export interface Driver {
+  readonly engine: 'sqlite' | 'postgres';
+  /** A statement that changes nothing. */
+  read(sql: string, values?: readonly Value[]): Promise<Row[]>;
+  /** One statement, durable when the promise resolves. */
+  write(sql: string, values?: readonly Value[]): Promise<Row[]>;
+  /** Several statements, all or none. */
+  transaction(statements: readonly Statement[]): Promise<Row[][]>;
+  /** Applies what is missing and returns the names of what was applied. */
+  migrate(migrations: readonly Migration[]): Promise<string[]>;
+  /** Tells when another process may have changed the database. */
+  onForeignChange(listener: () => void): void;
+  close(): Promise<void>;
+}
+
+export type Migration = { readonly name: string; readonly sql: string };
+
+/** The database cannot be used now: gone, locked or overloaded. Nothing was changed, and a retry may succeed. */
+export class DatabaseUnavailable extends Error {
+  override readonly name = 'DatabaseUnavailable';
+}
+
+/** A row with this key is there already. */
+export class DuplicateKey extends Error {
+  override readonly name = 'DuplicateKey';
+}

@@ -1,0 +1,206 @@
+import type { Driver, Row } from './driver.ts';
+import type {
+  AccessRead,
+  EndedBy,
+  GrantStore,
+  Link,
+  NewGrant,
+  Redemption,
+  RedemptionOutcome,
+  Refusal,
+  Rotation,
+  RotationOutcome,
+  SweepPosition,
+  SweepStep,
+} from './store.ts';
+import { profileOf } from './users.ts';
+
+const USER_ENABLED = 'EXISTS (SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL)';
+
+const CREATE = `
+  INSERT INTO grants (user_id, id, client_id, scope, generation, expires_at, redirect_uri, code_challenge, created_at)
+  SELECT $1, $2, $3, CAST($4 AS INTEGER), 0, CAST($5 AS BIGINT), $6, $7, CAST($8 AS BIGINT) WHERE ${USER_ENABLED}
+  ON CONFLICT DO NOTHING
+  RETURNING id`;
+
+const CODE_IS_LIVE = `
+  SELECT 1 AS live FROM grants
+  WHERE user_id = $1 AND id = $2 AND generation = 0 AND expires_at > $3 AND ended_at IS NULL`;
+
+const REDEEM = `
+  UPDATE grants SET generation = 1, expires_at = $6, last_used_at = $7
+  WHERE user_id = $1 AND id = $2 AND generation = 0
+    AND client_id = $3 AND redirect_uri = $4 AND code_challenge = $5
+    AND expires_at > $7 AND ended_at IS NULL AND ${USER_ENABLED}
+  RETURNING scope`;
+
+/** Keeps what the code was bound to while that code could still be replayed, and drops it with the first rotation after. */
+const ROTATE = `
+  UPDATE grants SET generation = generation + 1, expires_at = $6, last_used_at = $7,
+    redirect_uri = CASE WHEN created_at > $8 THEN redirect_uri END,
+    code_challenge = CASE WHEN created_at > $8 THEN code_challenge END
+  WHERE user_id = $1 AND id = $2 AND generation = $3
+    AND client_id = $4 AND (scope & $5) = $5
+    AND expires_at > $7 AND ended_at IS NULL AND ${USER_ENABLED}
+  RETURNING scope`;
+
+const CLASSIFY = `
+  SELECT generation, client_id, scope, expires_at, redirect_uri, code_challenge, ended_at,
+    ${USER_ENABLED} AS user_enabled
+  FROM grants WHERE user_id = $1 AND id = $2`;
+
+/** A replay that is right in everything but its time: then the code or what it bought is in other hands. */
+const CUT_REPLAYED = `
+  UPDATE grants SET ended_at = $6, ended_by = 'code_replay'
+  WHERE user_id = $1 AND id = $2 AND generation > 0 AND ended_at IS NULL
+    AND client_id = $3 AND redirect_uri = $4 AND code_challenge = $5
+  RETURNING id`;
+
+const CUT_REUSED = `
+  UPDATE grants SET ended_at = $4, ended_by = 'refresh_token_reuse'
+  WHERE user_id = $1 AND id = $2 AND generation > $3 AND ended_at IS NULL
+  RETURNING id`;
+
+const REVOKE = `
+  UPDATE grants SET ended_at = $4, ended_by = $5
+  WHERE user_id = $1 AND id = $2 AND client_id = $3 AND ended_at IS NULL`;
+
+const REVOKE_ACCESS_TOKEN = `
+  INSERT INTO revoked_access_tokens (user_id, grant_id, generation, expires_at)
+  SELECT user_id, id, CAST($3 AS INTEGER), CAST($5 AS BIGINT) FROM grants
+  WHERE user_id = $1 AND id = $2 AND client_id = $4 AND ended_at IS NULL
+  ON CONFLICT DO NOTHING`;
+
+/** A token ahead of its grant comes from a life that a restored backup does not know: refused. */
+const READ_ACCESS = `
+  SELECT g.client_id, u.id, u.email, u.email_verified_at, u.name, u.preferred_username, u.picture, u.locale, u.updated_at
+  FROM grants g JOIN users u ON u.id = g.user_id
+  WHERE g.user_id = $1 AND g.id = $2 AND g.generation >= $3 AND g.ended_at IS NULL AND u.disabled_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM revoked_access_tokens r
+      WHERE r.user_id = $1 AND r.grant_id = $2 AND r.generation = $3)`;
+
+const SWEEP_RANGE = `
+  SELECT user_id, id, expires_at FROM grants WHERE (user_id, id) > ($1, $2) ORDER BY user_id, id LIMIT $3`;
+
+const SWEEP = `
+  DELETE FROM grants WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND expires_at <= $5
+  RETURNING id`;
+
+const SWEEP_REVOKED = `
+  DELETE FROM revoked_access_tokens WHERE (user_id, grant_id, generation) IN (
+    SELECT user_id, grant_id, generation FROM revoked_access_tokens WHERE expires_at <= $1 LIMIT $2)
+  RETURNING generation`;
+
+export class Grants implements GrantStore {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async create(grant: NewGrant): Promise<boolean> {
+    const { userId, grantId, clientId, scope, redirectUri, codeChallenge, now, expiresAt } = grant;
+    const values = [userId, grantId, clientId, scope, expiresAt, redirectUri, codeChallenge, now];
+    if ((await this.#driver.write(CREATE, values)).length > 0) return true;
+    return this.codeIsLive(userId, grantId, now);
+  }
+
+  async codeIsLive(userId: string, grantId: string, now: number): Promise<boolean> {
+    return (await this.#driver.read(CODE_IS_LIVE, [userId, grantId, now])).length > 0;
+  }
+
+  async redeemCode(redemption: Redemption): Promise<RedemptionOutcome> {
+    const { link, clientId, redirectUri, codeChallenge, now, expiresAt } = redemption;
+    if (codeChallenge !== undefined) {
+      const values = [link.userId, link.grantId, clientId, redirectUri, codeChallenge, expiresAt, now];
+      const [row] = await this.#driver.write(REDEEM, values);
+      if (row) return { outcome: 'redeemed', scope: Number(row['scope']) };
+    }
+    return this.#explainRedemption(redemption);
+  }
+
+  async #explainRedemption(redemption: Redemption): Promise<RedemptionOutcome> {
+    const { link, clientId, redirectUri, codeChallenge, now } = redemption;
+    const row = await this.#classify(link);
+    if (!row) return { outcome: 'refused', reason: 'unknown' };
+    if (Number(row['generation']) === 0) {
+      if (row['client_id'] !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
+      if (row['redirect_uri'] !== redirectUri) return { outcome: 'refused', reason: 'wrong_redirect_uri' };
+      if (row['code_challenge'] !== codeChallenge) return { outcome: 'refused', reason: 'wrong_verifier' };
+      return { outcome: 'refused', reason: staleness(row, now) };
+    }
+    if (codeChallenge === undefined) return { outcome: 'replayed', cut: false };
+    const values = [link.userId, link.grantId, clientId, redirectUri, codeChallenge, now];
+    return { outcome: 'replayed', cut: (await this.#driver.write(CUT_REPLAYED, values)).length > 0 };
+  }
+
+  async rotate(rotation: Rotation): Promise<RotationOutcome> {
+    const { link, clientId, scope, now, expiresAt, codesExpiredBefore } = rotation;
+    const { userId, grantId, generation } = link;
+    const values = [userId, grantId, generation, clientId, scope ?? 0, expiresAt, now, codesExpiredBefore];
+    const [row] = await this.#driver.write(ROTATE, values);
+    if (row) return { outcome: 'rotated', scope: scope ?? Number(row['scope']) };
+    return this.#explainRotation(rotation);
+  }
+
+  async #explainRotation({ link, clientId, scope, now }: Rotation): Promise<RotationOutcome> {
+    const row = await this.#classify(link);
+    if (!row) return { outcome: 'refused', reason: 'unknown' };
+    const generation = Number(row['generation']);
+    if (generation > link.generation) {
+      const values = [link.userId, link.grantId, link.generation, now];
+      return { outcome: 'reused', cut: (await this.#driver.write(CUT_REUSED, values)).length > 0 };
+    }
+    if (generation < link.generation) return { outcome: 'refused', reason: 'ahead' };
+    if (row['client_id'] !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
+    const reason = staleness(row, now);
+    if (reason === 'unknown' && scope !== undefined && (Number(row['scope']) & scope) !== scope) {
+      return { outcome: 'scope_exceeded' };
+    }
+    return { outcome: 'refused', reason };
+  }
+
+  async revoke(link: Link, clientId: string, now: number): Promise<void> {
+    const by: EndedBy = 'revoked_by_client';
+    await this.#driver.write(REVOKE, [link.userId, link.grantId, clientId, now, by]);
+  }
+
+  async revokeAccessToken(link: Link, clientId: string, expiresAt: number): Promise<void> {
+    const values = [link.userId, link.grantId, link.generation, clientId, expiresAt];
+    await this.#driver.write(REVOKE_ACCESS_TOKEN, values);
+  }
+
+  async readAccess({ userId, grantId, generation }: Link): Promise<AccessRead> {
+    const [row] = await this.#driver.read(READ_ACCESS, [userId, grantId, generation]);
+    if (!row) return { outcome: 'refused' };
+    return { outcome: 'live', clientId: row['client_id'] as string, user: profileOf(row) };
+  }
+
+  /** Walks the primary key, because an index on expires_at would make every rotation write it too. */
+  async sweep(from: SweepPosition, limit: number, expiredBefore: number): Promise<SweepStep> {
+    const range = await this.#driver.read(SWEEP_RANGE, [from.userId, from.grantId, limit]);
+    const last = range.at(-1);
+    if (!last) return { removed: 0, next: undefined };
+    const next = { userId: last['user_id'] as string, grantId: last['id'] as string };
+    const step = { next: range.length < limit ? undefined : next };
+    if (!range.some((row) => Number(row['expires_at']) <= expiredBefore)) return { ...step, removed: 0 };
+    const values = [from.userId, from.grantId, next.userId, next.grantId, expiredBefore];
+    return { ...step, removed: (await this.#driver.write(SWEEP, values)).length };
+  }
+
+  async sweepRevokedAccessTokens(limit: number, now: number): Promise<number> {
+    return (await this.#driver.write(SWEEP_REVOKED, [now, limit])).length;
+  }
+
+  async #classify({ userId, grantId }: Link): Promise<Row | undefined> {
+    return (await this.#driver.read(CLASSIFY, [userId, grantId]))[0];
+  }
+}
+
+/** Why a row whose every binding matches still refused. 'unknown' when nothing of this kind is the reason. */
+function staleness(row: Row, now: number): Refusal {
+  if (row['ended_at'] !== null) return 'ended';
+  if (Number(row['expires_at']) <= now) return 'expired';
+  if (!row['user_enabled']) return 'user_disabled';
+  return 'unknown';
+}

@@ -1,0 +1,38 @@
+import type { Driver } from './driver.ts';
+import type { NewSession, SessionStore, User } from './store.ts';
+import type { Users } from './users.ts';
+
+export class Sessions implements SessionStore {
+  readonly #driver: Driver;
+  readonly #users: Users;
+
+  constructor(driver: Driver, users: Users) {
+    this.#driver = driver;
+    this.#users = users;
+  }
+
+  async create({ idHash, userId, now, expiresAt, address, userAgent }: NewSession): Promise<void> {
+    await this.#driver.write(
+      `INSERT INTO sessions (id_hash, user_id, created_at, expires_at, address, user_agent)
+        VALUES ($1, $2, $3, $4, $5, $6)`,
+      [idHash, userId, now, expiresAt, address, userAgent],
+    );
+  }
+
+  async findUser(idHash: string, now: number): Promise<User | undefined> {
+    const sql = 'SELECT user_id FROM sessions WHERE id_hash = $1 AND expires_at > $2';
+    const [row] = await this.#driver.read(sql, [idHash, now]);
+    const user = row && (await this.#users.find(row['user_id'] as string));
+    return user?.disabledAt === null ? user : undefined;
+  }
+
+  async end(idHash: string): Promise<void> {
+    await this.#driver.write('DELETE FROM sessions WHERE id_hash = $1', [idHash]);
+  }
+
+  async sweep(limit: number, now: number): Promise<number> {
+    const sql = `DELETE FROM sessions WHERE id_hash IN (SELECT id_hash FROM sessions WHERE expires_at <= $1 LIMIT $2)
+      RETURNING id_hash`;
+    return (await this.#driver.write(sql, [now, limit])).length;
+  }
+}

@@ -1,0 +1,244 @@
+import { statSync } from 'node:fs';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseUnavailable, type Driver, DuplicateKey, type Migration, type Row, type Statement, type Value } from './driver.ts';
+import { sqlFor } from './migrations.ts';
+
+/** Result codes of SQLite (sqlite.org/rescode.html). The low byte is the primary code. */
+const SQLITE_BUSY = 5;
+const SQLITE_LOCKED = 6;
+const SQLITE_CONSTRAINT = 19;
+const DUPLICATE = new Set([1555, 2067, 2579]);
+
+const BUSY_RETRY_MS = 10;
+const BUSY_PATIENCE_MS = 5_000;
+const WATCH_MS = 200;
+const LONGEST_QUEUE = 20_000;
+
+type Job = {
+  readonly statements: readonly Statement[];
+  readonly resolve: (rows: Row[][]) => void;
+  readonly reject: (error: unknown) => void;
+};
+type Settled = { readonly job: Job; readonly rows?: Row[][]; readonly error?: unknown };
+
+/**
+ * SQLite in this process. Reads run at once. Writes of one turn of the event loop share
+ * one transaction, and each answer waits for its commit (group commit): the disk is
+ * waited for once a turn instead of once a request.
+ */
+export class SqliteDriver implements Driver {
+  readonly engine = 'sqlite';
+  readonly #path: string;
+  #db: DatabaseSync | undefined;
+  #inode = 0;
+  #statements = new Map<string, StatementSync>();
+  #queue: Job[] = [];
+  #flushing = false;
+  #busySince: number | undefined;
+  #listeners: (() => void)[] = [];
+  #dataVersion = 0;
+  readonly #watch: NodeJS.Timeout;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#open({ create: true });
+    this.#watch = setInterval(() => this.#look(), WATCH_MS).unref();
+  }
+
+  read(sql: string, values: readonly Value[] = []): Promise<Row[]> {
+    try {
+      this.#database();
+      return Promise.resolve(this.#run(sql, values));
+    } catch (error) {
+      return Promise.reject(translated(error));
+    }
+  }
+
+  async write(sql: string, values: readonly Value[] = []): Promise<Row[]> {
+    return (await this.transaction([{ sql, values }]))[0]!;
+  }
+
+  transaction(statements: readonly Statement[]): Promise<Row[][]> {
+    return new Promise((resolve, reject) => {
+      if (this.#queue.length >= LONGEST_QUEUE) return reject(new DatabaseUnavailable('too many writes are waiting'));
+      this.#queue.push({ statements, resolve, reject });
+      if (!this.#flushing) {
+        this.#flushing = true;
+        setImmediate(() => this.#flush());
+      }
+    });
+  }
+
+  async migrate(migrations: readonly Migration[]): Promise<string[]> {
+    const db = this.#database();
+    const applied: string[] = [];
+    db.exec('PRAGMA busy_timeout = 10000');
+    db.exec('CREATE TABLE IF NOT EXISTS migrations (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)');
+    for (const migration of migrations) {
+      // The lock is taken before the look, so that two processes that start together apply each once.
+      db.exec('BEGIN IMMEDIATE');
+      try {
+        if (this.#run('SELECT name FROM migrations WHERE name = $1', [migration.name]).length === 0) {
+          db.exec(sqlFor('sqlite', migration.sql));
+          this.#run('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [migration.name, Date.now()]);
+          applied.push(migration.name);
+        }
+        db.exec('COMMIT');
+      } catch (error) {
+        if (db.isTransaction) db.exec('ROLLBACK');
+        throw new Error(`migration ${migration.name} failed`, { cause: error });
+      }
+    }
+    db.exec('PRAGMA busy_timeout = 0');
+    return applied;
+  }
+
+  onForeignChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#watch);
+    while (this.#queue.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    this.#close();
+  }
+
+  #open({ create }: { create: boolean }): void {
+    if (!create && !statSync(this.#path, { throwIfNoEntry: false })) throw new DatabaseUnavailable('the database file is gone');
+    const db = new DatabaseSync(this.#path, { timeout: 0 });
+    try {
+      db.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 0');
+      this.#inode = statSync(this.#path).ino;
+      this.#dataVersion = dataVersion(db);
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+    this.#db = db;
+  }
+
+  #close(): void {
+    this.#statements.clear();
+    this.#db?.close();
+    this.#db = undefined;
+  }
+
+  #database(): DatabaseSync {
+    if (!this.#db) throw new DatabaseUnavailable('the database file is gone');
+    return this.#db;
+  }
+
+  /**
+   * An open file goes on working after somebody moved or deleted it, and what it takes in is lost.
+   * So the file behind the path is looked at before each commit, and a few times a second for reads.
+   */
+  #look(): void {
+    const present = statSync(this.#path, { throwIfNoEntry: false })?.ino === this.#inode;
+    if (this.#db && !present) this.#close();
+    try {
+      if (!this.#db) {
+        this.#open({ create: false });
+        this.#tellListeners();
+        return;
+      }
+      const version = dataVersion(this.#db);
+      if (version !== this.#dataVersion) {
+        this.#dataVersion = version;
+        this.#tellListeners();
+      }
+    } catch {
+      // Still gone or locked: the next look tries again, and until then every statement is refused.
+    }
+  }
+
+  #tellListeners(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  #run(sql: string, values: readonly Value[]): Row[] {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#database().prepare(sql.replaceAll(/\$(\d+)/g, '?$1'));
+      this.#statements.set(sql, statement);
+    }
+    return statement.all(...values) as Row[];
+  }
+
+  #flush(): void {
+    let settled: Settled[];
+    const jobs = this.#queue;
+    try {
+      if (statSync(this.#path, { throwIfNoEntry: false })?.ino !== this.#inode) this.#look();
+      const db = this.#database();
+      db.exec('BEGIN IMMEDIATE');
+      this.#queue = [];
+      settled = this.#commit(db, jobs);
+    } catch (error) {
+      if (this.#waitForLock(error)) return;
+      this.#queue = [];
+      const cause = translated(error);
+      settled = jobs.map((job) => ({ job, error: cause }));
+    }
+    this.#busySince = undefined;
+    this.#flushing = false;
+    for (const { job, rows, error } of settled) rows ? job.resolve(rows) : job.reject(error);
+  }
+
+  /** Another process writes: keep the queue and come back, without holding up the event loop. */
+  #waitForLock(error: unknown): boolean {
+    if (!isBusy(error) || this.#queue.length === 0) return false;
+    const now = performance.now();
+    this.#busySince ??= now;
+    if (now - this.#busySince > BUSY_PATIENCE_MS) return false;
+    setTimeout(() => this.#flush(), BUSY_RETRY_MS);
+    return true;
+  }
+
+  /** Inside a transaction: every job for itself, then one commit for all. Throws when nothing was committed. */
+  #commit(db: DatabaseSync, jobs: readonly Job[]): Settled[] {
+    try {
+      const settled = jobs.map((job) => this.#perform(db, job));
+      db.exec('COMMIT');
+      return settled;
+    } catch (error) {
+      if (db.isTransaction) db.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  /** One job's failure is its own: SQLite undoes the failed statement alone, the savepoint what went before it. */
+  #perform(db: DatabaseSync, job: Job): Settled {
+    const several = job.statements.length > 1;
+    try {
+      if (several) db.exec('SAVEPOINT job');
+      const rows = job.statements.map(({ sql, values }) => this.#run(sql, values));
+      if (several) db.exec('RELEASE job');
+      return { job, rows };
+    } catch (error) {
+      // A full disk or a failing one ends the whole transaction: then nobody's write took place.
+      if (!db.isTransaction) throw error;
+      if (several) db.exec('ROLLBACK TO job; RELEASE job');
+      return { job, error: translated(error) };
+    }
+  }
+}
+
+function dataVersion(db: DatabaseSync): number {
+  return (db.prepare('PRAGMA data_version').get() as { data_version: number }).data_version;
+}
+
+const primaryCode = (error: unknown): number | undefined =>
+  error instanceof Error && 'errcode' in error ? (error.errcode as number) & 0xff : undefined;
+
+function isBusy(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code === SQLITE_BUSY || code === SQLITE_LOCKED;
+}
+
+function translated(error: unknown): unknown {
+  const code = primaryCode(error);
+  if (code === undefined) return error;
+  const full = (error as unknown as { errcode: number }).errcode;
+  if (code === SQLITE_CONSTRAINT) return DUPLICATE.has(full) ? new DuplicateKey('duplicate key', { cause: error }) : error;
+  return new DatabaseUnavailable('the database failed', { cause: error });
+}

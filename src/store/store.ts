@@ -1,0 +1,210 @@
+import type { Profile } from '../protocol/claims.ts';
+import type { RateWindow } from '../protocol/rate-window.ts';
+import type { ScopeSet } from '../protocol/scope.ts';
+
+/**
+ * The store as the rest of Postern sees it: whole transitions, each one conditional
+ * statement on one row, and outcomes as values. A throw means that the database failed.
+ */
+export interface Store {
+  readonly engine: 'sqlite' | 'postgres';
+  readonly grants: GrantStore;
+  readonly applications: ApplicationStore;
+  readonly users: UserStore;
+  readonly sessions: SessionStore;
+  readonly counters: CounterStore;
+  /** Applies what is missing of the schema and returns the names of what was applied. */
+  migrate(): Promise<string[]>;
+  /** Resolves when the database answers. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+// ---- grants ---------------------------------------------------------------------------------
+
+/** A link of a grant's chain, as a sealed credential names it. */
+export type Link = { readonly userId: string; readonly grantId: string; readonly generation: number };
+
+export type NewGrant = {
+  readonly userId: string;
+  readonly grantId: string;
+  readonly clientId: string;
+  readonly scope: ScopeSet;
+  readonly redirectUri: string;
+  readonly codeChallenge: string;
+  readonly now: number;
+  readonly expiresAt: number;
+};
+
+export type Redemption = {
+  readonly link: Link;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  /** Undefined when no usable verifier came with the request: then nothing matches. */
+  readonly codeChallenge: string | undefined;
+  readonly now: number;
+  readonly expiresAt: number;
+};
+
+export type Rotation = {
+  readonly link: Link;
+  readonly clientId: string;
+  /** What the new access token is to have; undefined for all of the grant's scope. */
+  readonly scope: ScopeSet | undefined;
+  readonly now: number;
+  readonly expiresAt: number;
+  /** A code issued before this can no longer be replayed, so what it was bound to may go. */
+  readonly codesExpiredBefore: number;
+};
+
+/** Why a link was refused: for the log, never for the client. */
+export type Refusal =
+  | 'unknown'
+  | 'expired'
+  | 'ended'
+  | 'wrong_client'
+  | 'wrong_redirect_uri'
+  | 'wrong_verifier'
+  | 'user_disabled'
+  /** Sealed by us, but ahead of the row: only a database restored from a backup can look like this. */
+  | 'ahead';
+
+export type EndedBy =
+  | 'refresh_token_reuse'
+  | 'code_replay'
+  | 'revoked_by_client'
+  | 'disconnected_by_user'
+  | 'account_deleted';
+
+export type RedemptionOutcome =
+  | { readonly outcome: 'redeemed'; readonly scope: ScopeSet }
+  /** The code was used before; `cut` when this replay ended the grant. */
+  | { readonly outcome: 'replayed'; readonly cut: boolean }
+  | { readonly outcome: 'refused'; readonly reason: Refusal };
+
+export type RotationOutcome =
+  | { readonly outcome: 'rotated'; readonly scope: ScopeSet }
+  /** The token was consumed earlier; `cut` when this presentation ended the grant. */
+  | { readonly outcome: 'reused'; readonly cut: boolean }
+  | { readonly outcome: 'scope_exceeded' }
+  | { readonly outcome: 'refused'; readonly reason: Refusal };
+
+export type AccessRead =
+  | { readonly outcome: 'live'; readonly clientId: string; readonly user: Profile }
+  | { readonly outcome: 'refused' };
+
+export interface GrantStore {
+  /** False when the user is gone or disabled. The same grant twice is one grant. */
+  create(grant: NewGrant): Promise<boolean>;
+  /** True while the grant's code was issued and not yet redeemed, expired or cut. */
+  codeIsLive(userId: string, grantId: string, now: number): Promise<boolean>;
+  redeemCode(redemption: Redemption): Promise<RedemptionOutcome>;
+  rotate(rotation: Rotation): Promise<RotationOutcome>;
+  /** Ends the grant when it is this client's. Nothing to tell: revocation answers alike. */
+  revoke(link: Link, clientId: string, now: number): Promise<void>;
+  revokeAccessToken(link: Link, clientId: string, expiresAt: number): Promise<void>;
+  /** The user behind an access token that has not expired, read live. */
+  readAccess(link: Link): Promise<AccessRead>;
+  /** Removes what expired before `expiredBefore` among the next few grants after `from`. */
+  sweep(from: SweepPosition, limit: number, expiredBefore: number): Promise<SweepStep>;
+  sweepRevokedAccessTokens(limit: number, now: number): Promise<number>;
+}
+
+export type SweepPosition = { readonly userId: string; readonly grantId: string };
+/** `next` is undefined at the end of the table. */
+export type SweepStep = { readonly removed: number; readonly next: SweepPosition | undefined };
+
+// ---- applications ---------------------------------------------------------------------------
+
+export type Application = {
+  readonly clientId: string;
+  readonly ownerId: string;
+  readonly name: string;
+  readonly redirectUris: readonly string[];
+  /** Every scope it may ask for; those in `optionalScope` the user may leave out. */
+  readonly scope: ScopeSet;
+  readonly optionalScope: ScopeSet;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly disabledAt: number | null;
+  readonly secrets: readonly ApplicationSecret[];
+};
+
+export type ApplicationSecret = {
+  readonly id: string;
+  readonly hash: string;
+  /** Its last four characters, to tell one from another. */
+  readonly tail: string;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  readonly lastUsedAt: number | null;
+};
+
+export type NewApplication = Pick<
+  Application,
+  'clientId' | 'ownerId' | 'name' | 'redirectUris' | 'scope' | 'optionalScope'
+> & { readonly secret: string; readonly now: number };
+
+export interface ApplicationStore {
+  create(application: NewApplication): Promise<void>;
+  /** Cached; a change made by any process is seen within a second. */
+  find(clientId: string): Promise<Application | undefined> | Application;
+  list(): Promise<Application[]>;
+  setDisabled(clientId: string, disabled: boolean, now: number): Promise<boolean>;
+  /** Adds a secret; the earlier ones end at `othersExpireAt`. False when there is no such application. */
+  rotateSecret(clientId: string, secret: string, othersExpireAt: number, now: number): Promise<boolean>;
+  delete(clientId: string): Promise<boolean>;
+}
+
+// ---- users and their browser sessions -------------------------------------------------------
+
+export type User = Profile & {
+  readonly passwordHash: string;
+  readonly createdAt: number;
+  readonly disabledAt: number | null;
+};
+
+export type NewUser = {
+  readonly id: string;
+  readonly email: string;
+  readonly emailVerified: boolean;
+  readonly name: string | null;
+  readonly passwordHash: string;
+  readonly now: number;
+};
+
+export interface UserStore {
+  create(user: NewUser): Promise<'created' | 'email_taken'>;
+  find(id: string): Promise<User | undefined>;
+  findByEmail(email: string): Promise<User | undefined>;
+  list(): Promise<User[]>;
+  setDisabled(id: string, disabled: boolean, now: number): Promise<boolean>;
+  /** A new password ends every browser session of the user but the one named. */
+  setPassword(id: string, passwordHash: string, now: number, keepSession?: string): Promise<boolean>;
+  verifyEmail(id: string, now: number): Promise<boolean>;
+}
+
+export type NewSession = {
+  readonly idHash: string;
+  readonly userId: string;
+  readonly now: number;
+  readonly expiresAt: number;
+  readonly address: string;
+  readonly userAgent: string;
+};
+
+export interface SessionStore {
+  create(session: NewSession): Promise<void>;
+  /** The user of a live session, unless disabled. */
+  findUser(idHash: string, now: number): Promise<User | undefined>;
+  end(idHash: string): Promise<void>;
+  sweep(limit: number, now: number): Promise<number>;
+}
+
+// ---- counters -------------------------------------------------------------------------------
+
+export interface CounterStore {
+  /** Counts one more under this key, over all nodes. A window that opens now begins at `opensAt`. */
+  hit(key: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> | RateWindow;
+  forget(key: string): Promise<void> | void;
+}

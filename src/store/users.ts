@@ -1,0 +1,93 @@
+import type { Profile } from '../protocol/claims.ts';
+import { type Driver, DuplicateKey, type Row } from './driver.ts';
+import type { NewUser, User, UserStore } from './store.ts';
+
+const COLUMNS = `id, email, email_verified_at, name, preferred_username, picture, locale, updated_at,
+  password_hash, created_at, disabled_at`;
+
+/** Addresses are compared without regard to case; what the user typed is what is shown. */
+export const emailKey = (email: string): string => email.trim().toLowerCase();
+
+export function profileOf(row: Row): Profile {
+  return {
+    id: row['id'] as string,
+    email: row['email'] as string,
+    emailVerified: row['email_verified_at'] !== null,
+    name: row['name'] as string | null,
+    preferredUsername: row['preferred_username'] as string | null,
+    picture: row['picture'] as string | null,
+    locale: row['locale'] as string | null,
+    updatedAt: Number(row['updated_at']),
+  };
+}
+
+export function userOf(row: Row): User {
+  return {
+    ...profileOf(row),
+    passwordHash: row['password_hash'] as string,
+    createdAt: Number(row['created_at']),
+    disabledAt: row['disabled_at'] === null ? null : Number(row['disabled_at']),
+  };
+}
+
+export class Users implements UserStore {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async create(user: NewUser): Promise<'created' | 'email_taken'> {
+    const verifiedAt = user.emailVerified ? user.now : null;
+    try {
+      await this.#driver.transaction([
+        { sql: 'INSERT INTO user_emails (email, user_id) VALUES ($1, $2)', values: [emailKey(user.email), user.id] },
+        {
+          sql: `INSERT INTO users (id, email, email_verified_at, name, password_hash, created_at, updated_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $6)`,
+          values: [user.id, user.email.trim(), verifiedAt, user.name, user.passwordHash, user.now],
+        },
+      ]);
+      return 'created';
+    } catch (error) {
+      if (error instanceof DuplicateKey) return 'email_taken';
+      throw error;
+    }
+  }
+
+  async find(id: string): Promise<User | undefined> {
+    const [row] = await this.#driver.read(`SELECT ${COLUMNS} FROM users WHERE id = $1`, [id]);
+    return row && userOf(row);
+  }
+
+  async findByEmail(email: string): Promise<User | undefined> {
+    const [row] = await this.#driver.read('SELECT user_id FROM user_emails WHERE email = $1', [emailKey(email)]);
+    return row && this.find(row['user_id'] as string);
+  }
+
+  async list(): Promise<User[]> {
+    const rows = await this.#driver.read(`SELECT ${COLUMNS} FROM users ORDER BY created_at, id`);
+    return rows.map(userOf);
+  }
+
+  async setDisabled(id: string, disabled: boolean, now: number): Promise<boolean> {
+    const sql = 'UPDATE users SET disabled_at = $2 WHERE id = $1 RETURNING id';
+    return (await this.#driver.write(sql, [id, disabled ? now : null])).length > 0;
+  }
+
+  async setPassword(id: string, passwordHash: string, now: number, keepSession = ''): Promise<boolean> {
+    const [changed] = await this.#driver.transaction([
+      {
+        sql: 'UPDATE users SET password_hash = $2, updated_at = $3 WHERE id = $1 RETURNING id',
+        values: [id, passwordHash, now],
+      },
+      { sql: 'DELETE FROM sessions WHERE user_id = $1 AND id_hash <> $2', values: [id, keepSession] },
+    ]);
+    return changed!.length > 0;
+  }
+
+  async verifyEmail(id: string, now: number): Promise<boolean> {
+    const sql = 'UPDATE users SET email_verified_at = COALESCE(email_verified_at, $2) WHERE id = $1 RETURNING id';
+    return (await this.#driver.write(sql, [id, now])).length > 0;
+  }
+}
