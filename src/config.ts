@@ -28,7 +28,9 @@ export class ConfigError extends Error {
   readonly faults: readonly string[];
 
   constructor(faults: readonly string[]) {
-    super(`The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+    super(
+      `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
+    );
     this.faults = faults;
   }
 }
@@ -56,7 +58,10 @@ export function readConfig(env: Environment): Config {
     host: text('POSTERN_HOST') ?? '127.0.0.1',
     port,
     baseUrl: baseUrl(text('POSTERN_BASE_URL') ?? `http://localhost:${port}`, faults),
-    databaseUrl: databaseUrl(text('POSTERN_DATABASE_URL') ?? `sqlite:${resolve(dataDir, 'postern.db')}`, faults),
+    databaseUrl: databaseUrl(
+      text('POSTERN_DATABASE_URL') ?? `sqlite:${resolve(dataDir, 'postern.db')}`,
+      faults,
+    ),
     dataDir,
     secret: secret(text('POSTERN_SECRET'), faults),
     codeTtl: integer('POSTERN_CODE_TTL', 300, 1, 600) * 1000,
@@ -74,7 +79,9 @@ function baseUrl(raw: string, faults: string[]): string {
   const url = URL.canParse(raw) ? new URL(raw) : undefined;
   const plain = url && ['http:', 'https:'].includes(url.protocol) && url.pathname === '/';
   if (plain && !url.search && !url.hash && !url.username && !url.password) return url.origin;
-  faults.push(`POSTERN_BASE_URL must be the address users see, such as https://id.example, without a path; it is "${raw}".`);
+  faults.push(
+    `POSTERN_BASE_URL must be the address users see, such as https://id.example, without a path; it is "${raw}".`,
+  );
   return 'http://localhost';
 }
 
@@ -87,7 +94,9 @@ function databaseUrl(raw: string, faults: string[]): string {
 
 function secret(raw: string | undefined, faults: string[]): string | undefined {
   if (raw === undefined || Buffer.byteLength(raw) >= SMALLEST_SECRET) return raw;
-  faults.push(`POSTERN_SECRET must be at least ${SMALLEST_SECRET} bytes; \`openssl rand -base64 48\` makes a good one.`);
+  faults.push(
+    `POSTERN_SECRET must be at least ${SMALLEST_SECRET} bytes; \`openssl rand -base64 48\` makes a good one.`,
+  );
   return undefined;
 }
 
@@ -99,14 +108,21 @@ function trustProxy(raw: string | undefined, faults: string[]): false | 1 | stri
   if (raw === undefined || raw === 'false') return false;
   if (raw === 'true') return 1;
   if (raw.split(',').every(isNetwork)) return raw;
-  faults.push(`POSTERN_TRUST_PROXY must be true, false, or addresses such as 10.0.0.0/8,127.0.0.1; it is "${raw}".`);
+  faults.push(
+    `POSTERN_TRUST_PROXY must be true, false, or addresses such as 10.0.0.0/8,127.0.0.1; it is "${raw}".`,
+  );
   return false;
 }
 
 function isNetwork(text: string): boolean {
   const [address = '', prefix = '0', ...rest] = text.trim().split('/');
   const version = isIP(address);
-  return version !== 0 && rest.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128);
+  return (
+    version !== 0 &&
+    rest.length === 0 &&
+    /^\d{1,3}$/.test(prefix) &&
+    Number(prefix) <= (version === 4 ? 32 : 128)
+  );
 }
 
 function logLevel(raw: string, faults: string[]): LogLevel {

@@ -49,7 +49,9 @@ export function loadSecret(config: Config): string {
   if (!existsSync(path)) makeSecret(config.dataDir, path);
   const secret = readFileSync(path, 'utf8').trim();
   if (Buffer.byteLength(secret) >= 32) return secret;
-  throw new Error(`${path} does not hold a secret of at least 32 bytes. Restore it from a backup, or delete it: every token then ends.`);
+  throw new Error(
+    `${path} does not hold a secret of at least 32 bytes. Restore it from a backup, or delete it: every token then ends.`,
+  );
 }
 
 /** Written whole under another name first: two processes that start together end with one secret. */

@@ -1,4 +1,4 @@
-import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto';
+import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 
 const argon2Async = promisify(argon2);
@@ -56,14 +56,35 @@ export class Passwords {
     if (!match) throw new Error('a stored password hash is not in the expected format');
     const [memory, passes, lanes] = [Number(match[1]), Number(match[2]), Number(match[3])];
     const expected = Buffer.from(match[5]!, 'base64');
-    const tag = await this.#derive(password, Buffer.from(match[4]!, 'base64'), memory, passes, lanes, expected.length);
+    const tag = await this.#derive(
+      password,
+      Buffer.from(match[4]!, 'base64'),
+      memory,
+      passes,
+      lanes,
+      expected.length,
+    );
     return timingSafeEqual(tag, expected) && stored !== undefined;
   }
 
-  async #derive(password: string, nonce: Buffer, memory: number, passes: number, parallelism: number, tagLength: number) {
+  async #derive(
+    password: string,
+    nonce: Buffer,
+    memory: number,
+    passes: number,
+    parallelism: number,
+    tagLength: number,
+  ) {
     await this.#turn();
     try {
-      const parameters: Argon2Parameters = { message: password.normalize('NFKC'), nonce, memory, passes, parallelism, tagLength };
+      const parameters: Argon2Parameters = {
+        message: password.normalize('NFKC'),
+        nonce,
+        memory,
+        passes,
+        parallelism,
+        tagLength,
+      };
       return await argon2Async('argon2id', parameters);
     } finally {
       // The place goes straight to who waits longest; only without one does it become free.
@@ -78,7 +99,8 @@ export class Passwords {
       this.#running++;
       return;
     }
-    if (this.#waiting.length >= this.#mostWaiting) throw new PasswordsBusy('too many passwords are waiting to be checked');
+    if (this.#waiting.length >= this.#mostWaiting)
+      throw new PasswordsBusy('too many passwords are waiting to be checked');
     await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 }

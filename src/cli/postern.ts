@@ -23,7 +23,8 @@ addAppsCommands(program);
 try {
   await program.parseAsync();
 } catch (error) {
-  if (error instanceof CommandFailed || error instanceof ConfigError) console.error(`postern: ${error.message}`);
+  if (error instanceof CommandFailed || error instanceof ConfigError)
+    console.error(`postern: ${error.message}`);
   else console.error(error);
   process.exitCode = 1;
 }

@@ -33,7 +33,8 @@ const STATUS: Record<ErrorCode, number> = {
 const DESCRIPTION: Record<ErrorCode, string> = {
   invalid_request: 'A required parameter is missing, repeated or malformed.',
   invalid_client: 'The client_id or client_secret is wrong, or the application is disabled.',
-  invalid_grant: 'The code or refresh token is invalid, expired, already used or does not match this request.',
+  invalid_grant:
+    'The code or refresh token is invalid, expired, already used or does not match this request.',
   invalid_scope: 'The scope is unknown or goes beyond what was granted.',
   unsupported_grant_type: 'The grant_type must be authorization_code or refresh_token.',
   unsupported_response_type: 'The response_type must be code.',
@@ -54,9 +55,14 @@ export type ProtocolError = {
 export const REUSED_REFRESH_TOKEN =
   'The refresh token was already used. All tokens of this session are revoked; send the user through authorization again.';
 export const BODY_TOO_LARGE = 'The request body is larger than 64 KiB.';
-export const METHOD_NOT_ALLOWED = 'This method is not allowed here; the Allow header names the ones that are.';
+export const METHOD_NOT_ALLOWED =
+  'This method is not allowed here; the Allow header names the ones that are.';
 export const NOT_FOUND = 'There is nothing at this address.';
 
-export function protocolError(code: ErrorCode, description = DESCRIPTION[code], status = STATUS[code]): ProtocolError {
+export function protocolError(
+  code: ErrorCode,
+  description = DESCRIPTION[code],
+  status = STATUS[code],
+): ProtocolError {
   return { code, status, description };
 }

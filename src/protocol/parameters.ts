@@ -15,7 +15,9 @@ export function parseBody(contentType: string | undefined, body: Buffer): Parame
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/x-www-form-urlencoded' && type !== 'application/json') {
     // A request without a body has no content type either: then its parameters are merely missing.
-    return body.length === 0 && type === undefined ? { values: NONE } : { values: NONE, fault: 'content_type' };
+    return body.length === 0 && type === undefined
+      ? { values: NONE }
+      : { values: NONE, fault: 'content_type' };
   }
   if (!isUtf8(body)) return { values: NONE, fault: 'encoding' };
   const text = body.toString('utf8');
@@ -57,7 +59,8 @@ function parseJson(text: string): Parameters {
   } catch {
     return { values: NONE, fault: 'json' };
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return { values: NONE, fault: 'json' };
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    return { values: NONE, fault: 'json' };
   const values = new Map<string, string>();
   let fault: ParameterFault | undefined;
   for (const [name, value] of Object.entries(parsed)) {

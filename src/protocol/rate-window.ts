@@ -33,8 +33,10 @@ export class RateWindows {
     return opened;
   }
 
-  forget(key: string): void {
-    this.#windows.delete(key);
+  /** Counts one less in the key's window. */
+  takeBack(key: string): void {
+    const open = this.#windows.get(key);
+    if (open && open.count > 0) open.count--;
   }
 
   #makeRoom(): void {
@@ -43,10 +45,19 @@ export class RateWindows {
   }
 }
 
-export type RateLimitState = { readonly remaining: number; readonly resetSeconds: number; readonly exceeded: boolean };
+export type RateLimitState = {
+  readonly remaining: number;
+  readonly resetSeconds: number;
+  readonly exceeded: boolean;
+};
 
 /** What the three RateLimit headers say of a window (draft-ietf-httpapi-ratelimit-headers-06). */
-export function rateLimitState(window: RateWindow, limit: number, lengthMs: number, now: number): RateLimitState {
+export function rateLimitState(
+  window: RateWindow,
+  limit: number,
+  lengthMs: number,
+  now: number,
+): RateLimitState {
   return {
     remaining: Math.max(0, limit - window.count),
     resetSeconds: Math.max(1, Math.ceil((window.startedAt + lengthMs - now) / 1000)),

@@ -18,7 +18,8 @@ export type RedirectUriFault =
 
 const WORDS: Record<RedirectUriFault, string> = {
   too_long: `is longer than ${LONGEST} characters`,
-  forbidden_character: 'holds a space, a control character, a backslash, a quote or a character that is not ASCII',
+  forbidden_character:
+    'holds a space, a control character, a backslash, a quote or a character that is not ASCII',
   wildcard: 'holds a wildcard (*): register each address in full',
   not_absolute: 'is not an absolute URL such as https://app.example/callback',
   fragment: 'holds a fragment (#…), which a redirect cannot carry',
@@ -49,7 +50,8 @@ export function redirectUriFault(text: string): RedirectUriFault | undefined {
  * `rawState` is percent-encoded already: it goes back exactly as it came.
  */
 export function redirectWith(uri: string, parameters: Record<string, string>, rawState?: string): string {
-  const added = new URLSearchParams(parameters).toString() + (rawState === undefined ? '' : `&state=${rawState}`);
+  const added =
+    new URLSearchParams(parameters).toString() + (rawState === undefined ? '' : `&state=${rawState}`);
   const joint = !uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&';
   return uri + joint + added;
 }

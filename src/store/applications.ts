@@ -1,5 +1,5 @@
-import { newId } from '../protocol/credentials.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
+import { newId } from '../protocol/credentials.ts';
 import type { Driver, Row, Statement } from './driver.ts';
 import type { Application, ApplicationSecret, ApplicationStore, NewApplication } from './store.ts';
 
@@ -7,7 +7,8 @@ const LARGEST_CACHE = 10_000;
 /** Every client_id that was ever given out looks like this; anything else is not worth a question to the database. */
 const CLIENT_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
-const COLUMNS = 'client_id, owner_id, name, redirect_uris, scope, optional_scope, created_at, updated_at, disabled_at';
+const COLUMNS =
+  'client_id, owner_id, name, redirect_uris, scope, optional_scope, created_at, updated_at, disabled_at';
 
 /**
  * Every token request needs its application, and applications hardly ever change, so
@@ -31,7 +32,9 @@ export class Applications implements ApplicationStore {
     const cache = this.#cache;
     const [rows, secrets] = await Promise.all([
       this.#driver.read(`SELECT ${COLUMNS} FROM applications WHERE client_id = $1`, [clientId]),
-      this.#driver.read('SELECT * FROM application_secrets WHERE client_id = $1 ORDER BY created_at, id', [clientId]),
+      this.#driver.read('SELECT * FROM application_secrets WHERE client_id = $1 ORDER BY created_at, id', [
+        clientId,
+      ]),
     ]);
     if (!rows[0]) return undefined;
     const application = applicationOf(rows[0], secrets);
@@ -48,8 +51,8 @@ export class Applications implements ApplicationStore {
       this.#driver.read(`SELECT ${COLUMNS} FROM applications ORDER BY created_at, client_id`),
       this.#driver.read('SELECT * FROM application_secrets ORDER BY created_at, id'),
     ]);
-    const byClient = Map.groupBy(secrets, (row) => row['client_id']);
-    return rows.map((row) => applicationOf(row, byClient.get(row['client_id']!) ?? []));
+    const byClient = Map.groupBy(secrets, (row) => row.client_id);
+    return rows.map((row) => applicationOf(row, byClient.get(row.client_id!) ?? []));
   }
 
   async create(application: NewApplication): Promise<void> {
@@ -71,10 +74,18 @@ export class Applications implements ApplicationStore {
     return rows!.length > 0;
   }
 
-  async rotateSecret(clientId: string, secret: string, othersExpireAt: number, now: number): Promise<boolean> {
+  async rotateSecret(
+    clientId: string,
+    secret: string,
+    othersExpireAt: number,
+    now: number,
+  ): Promise<boolean> {
     if (!(await this.#load(clientId))) return false;
     await this.#change([
-      { sql: 'DELETE FROM application_secrets WHERE client_id = $1 AND expires_at <= $2', values: [clientId, now] },
+      {
+        sql: 'DELETE FROM application_secrets WHERE client_id = $1 AND expires_at <= $2',
+        values: [clientId, now],
+      },
       {
         sql: `UPDATE application_secrets SET expires_at = $2
           WHERE client_id = $1 AND (expires_at IS NULL OR expires_at > $2)`,
@@ -111,30 +122,31 @@ function addSecret(clientId: string, secret: string, now: number): Statement {
   };
 }
 
-const nullableNumber = (value: Row[string] | undefined): number | null => (value === null ? null : Number(value));
+const nullableNumber = (value: Row[string] | undefined): number | null =>
+  value === null ? null : Number(value);
 
 function applicationOf(row: Row, secrets: readonly Row[]): Application {
   return {
-    clientId: row['client_id'] as string,
-    ownerId: row['owner_id'] as string,
-    name: row['name'] as string,
-    redirectUris: JSON.parse(row['redirect_uris'] as string) as string[],
-    scope: Number(row['scope']),
-    optionalScope: Number(row['optional_scope']),
-    createdAt: Number(row['created_at']),
-    updatedAt: Number(row['updated_at']),
-    disabledAt: nullableNumber(row['disabled_at']),
+    clientId: row.client_id as string,
+    ownerId: row.owner_id as string,
+    name: row.name as string,
+    redirectUris: JSON.parse(row.redirect_uris as string) as string[],
+    scope: Number(row.scope),
+    optionalScope: Number(row.optional_scope),
+    createdAt: Number(row.created_at),
+    updatedAt: Number(row.updated_at),
+    disabledAt: nullableNumber(row.disabled_at),
     secrets: secrets.map(secretOf),
   };
 }
 
 function secretOf(row: Row): ApplicationSecret {
   return {
-    id: row['id'] as string,
-    hash: row['hash'] as string,
-    tail: row['tail'] as string,
-    createdAt: Number(row['created_at']),
-    expiresAt: nullableNumber(row['expires_at']),
-    lastUsedAt: nullableNumber(row['last_used_at']),
+    id: row.id as string,
+    hash: row.hash as string,
+    tail: row.tail as string,
+    createdAt: Number(row.created_at),
+    expiresAt: nullableNumber(row.expires_at),
+    lastUsedAt: nullableNumber(row.last_used_at),
   };
 }

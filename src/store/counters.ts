@@ -9,8 +9,8 @@ export class MemoryCounters implements CounterStore {
     return this.#windows(windowMs).hit(key, now, opensAt);
   }
 
-  forget(key: string): void {
-    for (const windows of this.#byLength.values()) windows.forget(key);
+  takeBack(key: string, windowMs: number): void {
+    this.#windows(windowMs).takeBack(key);
   }
 
   #windows(length: number): RateWindows {

@@ -114,7 +114,7 @@ export class Grants implements GrantStore {
     if (codeChallenge !== undefined) {
       const values = [link.userId, link.grantId, clientId, redirectUri, codeChallenge, expiresAt, now];
       const [row] = await this.#driver.write(REDEEM, values);
-      if (row) return { outcome: 'redeemed', scope: Number(row['scope']) };
+      if (row) return { outcome: 'redeemed', scope: Number(row.scope) };
     }
     return this.#explainRedemption(redemption);
   }
@@ -123,10 +123,10 @@ export class Grants implements GrantStore {
     const { link, clientId, redirectUri, codeChallenge, now } = redemption;
     const row = await this.#classify(link);
     if (!row) return { outcome: 'refused', reason: 'unknown' };
-    if (Number(row['generation']) === 0) {
-      if (row['client_id'] !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
-      if (row['redirect_uri'] !== redirectUri) return { outcome: 'refused', reason: 'wrong_redirect_uri' };
-      if (row['code_challenge'] !== codeChallenge) return { outcome: 'refused', reason: 'wrong_verifier' };
+    if (Number(row.generation) === 0) {
+      if (row.client_id !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
+      if (row.redirect_uri !== redirectUri) return { outcome: 'refused', reason: 'wrong_redirect_uri' };
+      if (row.code_challenge !== codeChallenge) return { outcome: 'refused', reason: 'wrong_verifier' };
       return { outcome: 'refused', reason: staleness(row, now) };
     }
     if (codeChallenge === undefined) return { outcome: 'replayed', cut: false };
@@ -139,22 +139,22 @@ export class Grants implements GrantStore {
     const { userId, grantId, generation } = link;
     const values = [userId, grantId, generation, clientId, scope ?? 0, expiresAt, now, codesExpiredBefore];
     const [row] = await this.#driver.write(ROTATE, values);
-    if (row) return { outcome: 'rotated', scope: scope ?? Number(row['scope']) };
+    if (row) return { outcome: 'rotated', scope: scope ?? Number(row.scope) };
     return this.#explainRotation(rotation);
   }
 
   async #explainRotation({ link, clientId, scope, now }: Rotation): Promise<RotationOutcome> {
     const row = await this.#classify(link);
     if (!row) return { outcome: 'refused', reason: 'unknown' };
-    const generation = Number(row['generation']);
+    const generation = Number(row.generation);
     if (generation > link.generation) {
       const values = [link.userId, link.grantId, link.generation, now];
       return { outcome: 'reused', cut: (await this.#driver.write(CUT_REUSED, values)).length > 0 };
     }
     if (generation < link.generation) return { outcome: 'refused', reason: 'ahead' };
-    if (row['client_id'] !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
+    if (row.client_id !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
     const reason = staleness(row, now);
-    if (reason === 'unknown' && scope !== undefined && (Number(row['scope']) & scope) !== scope) {
+    if (reason === 'unknown' && scope !== undefined && (Number(row.scope) & scope) !== scope) {
       return { outcome: 'scope_exceeded' };
     }
     return { outcome: 'refused', reason };
@@ -173,7 +173,7 @@ export class Grants implements GrantStore {
   async readAccess({ userId, grantId, generation }: Link): Promise<AccessRead> {
     const [row] = await this.#driver.read(READ_ACCESS, [userId, grantId, generation]);
     if (!row) return { outcome: 'refused' };
-    return { outcome: 'live', clientId: row['client_id'] as string, user: profileOf(row) };
+    return { outcome: 'live', clientId: row.client_id as string, user: profileOf(row) };
   }
 
   /** Walks the primary key, because an index on expires_at would make every rotation write it too. */
@@ -181,9 +181,9 @@ export class Grants implements GrantStore {
     const range = await this.#driver.read(SWEEP_RANGE, [from.userId, from.grantId, limit]);
     const last = range.at(-1);
     if (!last) return { removed: 0, next: undefined };
-    const next = { userId: last['user_id'] as string, grantId: last['id'] as string };
+    const next = { userId: last.user_id as string, grantId: last.id as string };
     const step = { next: range.length < limit ? undefined : next };
-    if (!range.some((row) => Number(row['expires_at']) <= expiredBefore)) return { ...step, removed: 0 };
+    if (!range.some((row) => Number(row.expires_at) <= expiredBefore)) return { ...step, removed: 0 };
     const values = [from.userId, from.grantId, next.userId, next.grantId, expiredBefore];
     return { ...step, removed: (await this.#driver.write(SWEEP, values)).length };
   }
@@ -199,8 +199,8 @@ export class Grants implements GrantStore {
 
 /** Why a row whose every binding matches still refused. 'unknown' when nothing of this kind is the reason. */
 function staleness(row: Row, now: number): Refusal {
-  if (row['ended_at'] !== null) return 'ended';
-  if (Number(row['expires_at']) <= now) return 'expired';
-  if (!row['user_enabled']) return 'user_disabled';
+  if (row.ended_at !== null) return 'ended';
+  if (Number(row.expires_at) <= now) return 'expired';
+  if (!row.user_enabled) return 'user_disabled';
   return 'unknown';
 }

@@ -22,7 +22,7 @@ export class Sessions implements SessionStore {
   async findUser(idHash: string, now: number): Promise<User | undefined> {
     const sql = 'SELECT user_id FROM sessions WHERE id_hash = $1 AND expires_at > $2';
     const [row] = await this.#driver.read(sql, [idHash, now]);
-    const user = row && (await this.#users.find(row['user_id'] as string));
+    const user = row && (await this.#users.find(row.user_id as string));
     return user?.disabledAt === null ? user : undefined;
   }
 

@@ -1,6 +1,14 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { DatabaseUnavailable, type Driver, DuplicateKey, type Migration, type Row, type Statement, type Value } from './driver.ts';
+import {
+  DatabaseUnavailable,
+  type Driver,
+  DuplicateKey,
+  type Migration,
+  type Row,
+  type Statement,
+  type Value,
+} from './driver.ts';
 import { sqlFor } from './migrations.ts';
 
 /** Result codes of SQLite (sqlite.org/rescode.html). The low byte is the primary code. */
@@ -60,7 +68,8 @@ export class SqliteDriver implements Driver {
 
   transaction(statements: readonly Statement[]): Promise<Row[][]> {
     return new Promise((resolve, reject) => {
-      if (this.#queue.length >= LONGEST_QUEUE) return reject(new DatabaseUnavailable('too many writes are waiting'));
+      if (this.#queue.length >= LONGEST_QUEUE)
+        return reject(new DatabaseUnavailable('too many writes are waiting'));
       this.#queue.push({ statements, resolve, reject });
       if (!this.#flushing) {
         this.#flushing = true;
@@ -73,14 +82,19 @@ export class SqliteDriver implements Driver {
     const db = this.#database();
     const applied: string[] = [];
     db.exec('PRAGMA busy_timeout = 10000');
-    db.exec('CREATE TABLE IF NOT EXISTS migrations (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)');
+    db.exec(
+      'CREATE TABLE IF NOT EXISTS migrations (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)',
+    );
     for (const migration of migrations) {
       // The lock is taken before the look, so that two processes that start together apply each once.
       db.exec('BEGIN IMMEDIATE');
       try {
         if (this.#run('SELECT name FROM migrations WHERE name = $1', [migration.name]).length === 0) {
           db.exec(sqlFor('sqlite', migration.sql));
-          this.#run('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [migration.name, Date.now()]);
+          this.#run('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [
+            migration.name,
+            Date.now(),
+          ]);
           applied.push(migration.name);
         }
         db.exec('COMMIT');
@@ -104,10 +118,13 @@ export class SqliteDriver implements Driver {
   }
 
   #open({ create }: { create: boolean }): void {
-    if (!create && !statSync(this.#path, { throwIfNoEntry: false })) throw new DatabaseUnavailable('the database file is gone');
+    if (!create && !statSync(this.#path, { throwIfNoEntry: false }))
+      throw new DatabaseUnavailable('the database file is gone');
     const db = new DatabaseSync(this.#path, { timeout: 0 });
     try {
-      db.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 0');
+      db.exec(
+        'PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 0',
+      );
       this.#inode = statSync(this.#path).ino;
       this.#dataVersion = dataVersion(db);
     } catch (error) {
@@ -239,6 +256,7 @@ function translated(error: unknown): unknown {
   const code = primaryCode(error);
   if (code === undefined) return error;
   const full = (error as unknown as { errcode: number }).errcode;
-  if (code === SQLITE_CONSTRAINT) return DUPLICATE.has(full) ? new DuplicateKey('duplicate key', { cause: error }) : error;
+  if (code === SQLITE_CONSTRAINT)
+    return DUPLICATE.has(full) ? new DuplicateKey('duplicate key', { cause: error }) : error;
   return new DatabaseUnavailable('the database failed', { cause: error });
 }

@@ -206,5 +206,6 @@ export interface SessionStore {
 export interface CounterStore {
   /** Counts one more under this key, over all nodes. A window that opens now begins at `opensAt`. */
   hit(key: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> | RateWindow;
-  forget(key: string): Promise<void> | void;
+  /** Counts one less: what was counted in advance turned out not to count. */
+  takeBack(key: string, windowMs: number): Promise<void> | void;
 }

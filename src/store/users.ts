@@ -10,23 +10,23 @@ export const emailKey = (email: string): string => email.trim().toLowerCase();
 
 export function profileOf(row: Row): Profile {
   return {
-    id: row['id'] as string,
-    email: row['email'] as string,
-    emailVerified: row['email_verified_at'] !== null,
-    name: row['name'] as string | null,
-    preferredUsername: row['preferred_username'] as string | null,
-    picture: row['picture'] as string | null,
-    locale: row['locale'] as string | null,
-    updatedAt: Number(row['updated_at']),
+    id: row.id as string,
+    email: row.email as string,
+    emailVerified: row.email_verified_at !== null,
+    name: row.name as string | null,
+    preferredUsername: row.preferred_username as string | null,
+    picture: row.picture as string | null,
+    locale: row.locale as string | null,
+    updatedAt: Number(row.updated_at),
   };
 }
 
 export function userOf(row: Row): User {
   return {
     ...profileOf(row),
-    passwordHash: row['password_hash'] as string,
-    createdAt: Number(row['created_at']),
-    disabledAt: row['disabled_at'] === null ? null : Number(row['disabled_at']),
+    passwordHash: row.password_hash as string,
+    createdAt: Number(row.created_at),
+    disabledAt: row.disabled_at === null ? null : Number(row.disabled_at),
   };
 }
 
@@ -41,7 +41,10 @@ export class Users implements UserStore {
     const verifiedAt = user.emailVerified ? user.now : null;
     try {
       await this.#driver.transaction([
-        { sql: 'INSERT INTO user_emails (email, user_id) VALUES ($1, $2)', values: [emailKey(user.email), user.id] },
+        {
+          sql: 'INSERT INTO user_emails (email, user_id) VALUES ($1, $2)',
+          values: [emailKey(user.email), user.id],
+        },
         {
           sql: `INSERT INTO users (id, email, email_verified_at, name, password_hash, created_at, updated_at)
             VALUES ($1, $2, $3, $4, $5, $6, $6)`,
@@ -61,8 +64,10 @@ export class Users implements UserStore {
   }
 
   async findByEmail(email: string): Promise<User | undefined> {
-    const [row] = await this.#driver.read('SELECT user_id FROM user_emails WHERE email = $1', [emailKey(email)]);
-    return row && this.find(row['user_id'] as string);
+    const [row] = await this.#driver.read('SELECT user_id FROM user_emails WHERE email = $1', [
+      emailKey(email),
+    ]);
+    return row && this.find(row.user_id as string);
   }
 
   async list(): Promise<User[]> {
@@ -87,7 +92,8 @@ export class Users implements UserStore {
   }
 
   async verifyEmail(id: string, now: number): Promise<boolean> {
-    const sql = 'UPDATE users SET email_verified_at = COALESCE(email_verified_at, $2) WHERE id = $1 RETURNING id';
+    const sql =
+      'UPDATE users SET email_verified_at = COALESCE(email_verified_at, $2) WHERE id = $1 RETURNING id';
     return (await this.#driver.write(sql, [id, now])).length > 0;
   }
 }

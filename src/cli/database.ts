@@ -1,0 +1,75 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
+import { type Config, readConfig } from '../config.ts';
+import { DatabaseUnavailable } from '../store/driver.ts';
+import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
+import { CommandFailed } from './output.ts';
+
+export type Opened = {
+  readonly store: Store;
+  readonly config: Config;
+  /** Names of the migrations that were applied on opening. */
+  readonly applied: readonly string[];
+};
+
+/** Runs `work` on the database of the settings, its schema current. A running server may use it at the same time. */
+export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
+  const config = readConfig(process.env);
+  let store: Store | undefined;
+  try {
+    makeDataFolder(config);
+    store = openStore(config.databaseUrl);
+    const applied = await store.migrate();
+    return await work({ store, config, applied });
+  } catch (error) {
+    throw inWords(error, config);
+  } finally {
+    await store?.close();
+  }
+}
+
+const sqlitePath = ({ databaseUrl }: Config): string | undefined =>
+  databaseUrl.startsWith('sqlite:') ? resolve(databaseUrl.slice('sqlite:'.length)) : undefined;
+
+/** Postern's own folder is made on first use. Any other is the operator's: a typing error must not make one. */
+function makeDataFolder(config: Config): void {
+  const path = sqlitePath(config);
+  if (path === undefined || relative(config.dataDir, path).startsWith('..')) return;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+}
+
+/** By the primary result code of SQLite (sqlite.org/rescode.html). */
+const ADVICE: Readonly<Record<number, string>> = {
+  5: 'Another process holds it locked: try again in a moment.',
+  6: 'Another process holds it locked: try again in a moment.',
+  8: 'This account may not write to it.',
+  11: 'The file is damaged: restore it from a backup.',
+  13: 'The disk is full.',
+  14: 'Check that its folder exists and that this account may write there.',
+  26: 'That file is something else: see POSTERN_DATABASE_URL and POSTERN_DATA_DIR.',
+};
+
+/** What the database or the file system says, with what to do about it; any other error stays as it is. */
+function inWords(error: unknown, config: Config): unknown {
+  const causes = causesOf(error);
+  const ofSqlite = causes.find((cause) => 'errcode' in cause);
+  const ofSystem = causes.find((cause) => 'syscall' in cause);
+  const cause = ofSqlite ?? ofSystem ?? causes.find((one) => one instanceof DatabaseUnavailable);
+  if (!cause) return error;
+  const advice = ofSqlite
+    ? ADVICE[Number((ofSqlite as Error & { errcode: unknown }).errcode) & 0xff]
+    : undefined;
+  const place = sqlitePath(config) ?? 'behind POSTERN_DATABASE_URL';
+  const chain = causes.slice(0, causes.indexOf(cause) + 1).map(({ message }) => message);
+  return new CommandFailed(
+    [`The database ${place} cannot be used: ${chain.join(': ')}.`, advice].filter(Boolean).join(' '),
+    {
+      cause: error,
+    },
+  );
+}
+
+function causesOf(error: unknown): Error[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
+}

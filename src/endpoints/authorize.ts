@@ -1,0 +1,208 @@
+import type { FastifyRequest } from 'fastify';
+import { Browser } from '../accounts/browser.ts';
+import { loginPath } from '../accounts/return-to.ts';
+import { type Answer, redirect } from '../answer.ts';
+import type { App } from '../app.ts';
+import { formOf } from '../form.ts';
+import { formTargetOf, page } from '../page-answer.ts';
+import { consentPage } from '../pages/consent.ts';
+import { messagePage } from '../pages/message.ts';
+import { type AuthorizationQuery, parseAuthorizationQuery } from '../protocol/authorization-request.ts';
+import { newId } from '../protocol/credentials.ts';
+import type { ErrorCode } from '../protocol/errors.ts';
+import { given } from '../protocol/parameters.ts';
+import { redirectWith } from '../protocol/redirect-uri.ts';
+import { includes, type ScopeSet, scopeNames, scopeOf } from '../protocol/scope.ts';
+import type { Application, User } from '../store/store.ts';
+
+/** How long a consent screen may stand open before it is answered. */
+const CONSENT_TTL_MS = 60 * 60_000;
+
+/** An authorization request whose every parameter is right. */
+type AuthorizationRequest = {
+  readonly application: Application;
+  readonly redirectUri: string;
+  readonly rawState: string | undefined;
+  readonly codeChallenge: string;
+  readonly scope: ScopeSet;
+};
+
+/** What the consent form carries: the request as it came, and the grant that saying yes will make. */
+type PendingConsent = { readonly query: string; readonly grantId: string; readonly shownAt: number };
+
+/** GET /oauth/authorize: the consent screen (spec 4.5, RFC 6749 4.1.1). */
+export async function showConsent(app: App, http: FastifyRequest): Promise<Answer> {
+  const query = rawQuery(http.url);
+  const request = await readRequest(app, http, query);
+  if ('status' in request) return request;
+  const browser = new Browser(app, http);
+  const user = await browser.user();
+  const self = `/oauth/authorize?${query}`;
+  if (!user) return redirect(loginPath(self));
+  const { application, redirectUri, scope } = request;
+  const content = consentPage({
+    applicationName: application.name,
+    userEmail: user.email,
+    scope,
+    optionalScope: application.optionalScope,
+    redirectHost: new URL(redirectUri).host,
+    request: sealConsent(browser, { query, grantId: newId(), shownAt: app.now() }),
+    formToken: browser.formToken(),
+    switchAccountTo: self,
+  });
+  return page(content, { formTarget: formTargetOf(redirectUri), note: { client: application.clientId } });
+}
+
+/** POST /oauth/authorize: the user's answer. Whatever is not a yes is a no. */
+export async function decideConsent(app: App, http: FastifyRequest): Promise<Answer> {
+  const browser = new Browser(app, http);
+  const form = formOf(http);
+  const pending = openConsent(browser, form, app.now());
+  if (!pending) return staleForm(http);
+  const request = await readRequest(app, http, pending.query);
+  if ('status' in request) return request;
+  const user = await browser.user();
+  if (!user) return redirect(loginPath(`/oauth/authorize?${pending.query}`));
+  if (given(form, 'decision') !== 'allow') return refuse(app, request, 'access_denied');
+  return allow(app, request, pending, user, grantedScope(request, form));
+}
+
+/**
+ * The grant's id was chosen when the screen was shown, so a second click makes no second
+ * grant: it gets the same code while that is still unused, and the screen anew after that.
+ */
+async function allow(
+  app: App,
+  request: AuthorizationRequest,
+  pending: PendingConsent,
+  user: User,
+  scope: ScopeSet,
+): Promise<Answer> {
+  const { application, redirectUri, codeChallenge, rawState } = request;
+  const { grantId, query } = pending;
+  const now = app.now();
+  const created = await app.store.grants.create({
+    userId: user.id,
+    grantId,
+    clientId: application.clientId,
+    scope,
+    redirectUri,
+    codeChallenge,
+    now,
+    expiresAt: now + app.config.codeTtl,
+  });
+  if (!created) return redirect(`/oauth/authorize?${query}`);
+  const code = app.keys.sealer.sealCode({ userId: user.id, grantId, generation: 0 });
+  return redirect(redirectWith(redirectUri, { code, iss: app.config.baseUrl }, rawState), {
+    client: application.clientId,
+  });
+}
+
+/** Required scopes as asked for; of the optional ones those that were left ticked. */
+function grantedScope(
+  { application, scope }: AuthorizationRequest,
+  form: ReadonlyMap<string, string>,
+): ScopeSet {
+  return scopeNames(scope)
+    .filter((name) => !includes(application.optionalScope, scopeOf(name)) || form.has(`scope_${name}`))
+    .reduce((set, name) => set | scopeOf(name), 0);
+}
+
+/**
+ * Until client and redirect URI are known to belong together nothing may be redirected
+ * (RFC 6749 4.1.2.1); after that every error goes back to the client.
+ */
+async function readRequest(
+  app: App,
+  http: FastifyRequest,
+  query: string,
+): Promise<AuthorizationRequest | Answer> {
+  const asked = parseAuthorizationQuery(query);
+  if (asked.clientId === undefined) return refusedPage(http, 'client_id_missing');
+  const application = await app.store.applications.find(asked.clientId);
+  if (!application) return refusedPage(http, 'client_unknown');
+  if (application.disabledAt !== null) return refusedPage(http, 'client_disabled', application);
+  const { redirectUri, codeChallenge, rawState } = asked;
+  if (redirectUri === undefined) return refusedPage(http, 'redirect_uri_missing', application);
+  if (!application.redirectUris.includes(redirectUri))
+    return refusedPage(http, 'redirect_uri_unregistered', application);
+
+  const scope = asked.scope ?? application.scope;
+  const request = { application, redirectUri, rawState, codeChallenge, scope };
+  const error = asked.error ?? scopeError(asked, application);
+  return error ? refuse(app, request, error) : request;
+}
+
+function scopeError({ scope }: AuthorizationQuery, application: Application): ErrorCode | undefined {
+  return scope === undefined || includes(application.scope, scope) ? undefined : 'invalid_scope';
+}
+
+function refuse(
+  app: App,
+  { application, redirectUri, rawState }: AuthorizationRequest,
+  error: ErrorCode,
+): Answer {
+  const location = redirectWith(redirectUri, { error, iss: app.config.baseUrl }, rawState);
+  return redirect(location, { client: application.clientId, reason: error });
+}
+
+type PageReason =
+  | 'client_id_missing'
+  | 'client_unknown'
+  | 'client_disabled'
+  | 'redirect_uri_missing'
+  | 'redirect_uri_unregistered';
+
+const PAGE_WORDS: Record<PageReason, string> = {
+  client_id_missing:
+    'The request does not say which application it comes from: client_id is missing or given more than once.',
+  client_unknown: 'No application is registered under the client_id of the request.',
+  client_disabled: 'The application that sent you here is disabled.',
+  redirect_uri_missing:
+    'The request does not say where to return to: redirect_uri is missing or given more than once.',
+  redirect_uri_unregistered:
+    'The redirect_uri of the request is not one that the application registered, character for character.',
+};
+
+function refusedPage(http: FastifyRequest, reason: PageReason, application?: Application): Answer {
+  const content = messagePage({
+    title: 'This request cannot be answered',
+    paragraphs: [
+      PAGE_WORDS[reason],
+      'You can close this page. If you develop the application, correct its authorization request and try again.',
+    ],
+    requestId: http.id,
+  });
+  return page(content, { status: 400, note: { client: application?.clientId, reason } });
+}
+
+function staleForm(http: FastifyRequest): Answer {
+  const content = messagePage({
+    title: 'This page is out of date',
+    paragraphs: ['Nothing was shared. Go back to the application and start again.'],
+    requestId: http.id,
+  });
+  return page(content, { status: 403, note: { reason: 'stale_consent' } });
+}
+
+function sealConsent(browser: Browser, pending: PendingConsent): string {
+  const payload = Buffer.from(JSON.stringify(pending)).toString('base64url');
+  return `${payload}.${browser.sign('consent', payload)}`;
+}
+
+/** Undefined when it was not made for this very session, was tampered with, or has stood too long. */
+function openConsent(
+  browser: Browser,
+  form: ReadonlyMap<string, string>,
+  now: number,
+): PendingConsent | undefined {
+  const [payload = '', signature = ''] = (form.get('request') ?? '').split('.');
+  if (browser.crossSite() || !browser.verify('consent', payload, signature)) return undefined;
+  const pending = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as PendingConsent;
+  return now - pending.shownAt < CONSENT_TTL_MS ? pending : undefined;
+}
+
+function rawQuery(url: string): string {
+  const mark = url.indexOf('?');
+  return mark < 0 ? '' : url.slice(mark + 1);
+}

@@ -1,0 +1,138 @@
+import type { FastifyRequest } from 'fastify';
+import { type Answer, errorAnswer, type Note, withHeaders } from '../answer.ts';
+import type { App } from '../app.ts';
+import { hashClientSecret, secretMatches } from '../protocol/client-secret.ts';
+import type { ErrorCode } from '../protocol/errors.ts';
+import { decode, given, parseBody, parseForm } from '../protocol/parameters.ts';
+import type { Application } from '../store/store.ts';
+import { ClientLimits } from './client-limits.ts';
+
+/** A request from an application that has proven who it is. */
+export type ClientRequest = {
+  readonly application: Application;
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly now: number;
+};
+
+/** What an endpoint for applications does: which parameters it cannot do without, and the deed itself. */
+export type ClientEndpoint = {
+  /** Looks at the parameters alone; the client's own two are checked for every endpoint alike. */
+  readonly demand: (parameters: ReadonlyMap<string, string>) => ErrorCode | undefined;
+  readonly act: (app: App, request: ClientRequest) => Promise<Answer>;
+};
+
+type Credentials = { readonly clientId: string | undefined; readonly clientSecret: string | undefined };
+type Read = Credentials & {
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly fault: string | undefined;
+};
+
+/** Parameters that carry a credential or name its bearer. In a query they end up in logs and histories. */
+const NEVER_IN_QUERY = [
+  'client_id',
+  'client_secret',
+  'code',
+  'code_verifier',
+  'refresh_token',
+  'token',
+  'access_token',
+];
+
+/**
+ * Every request to the token and revocation endpoints goes through here, in this order: body, rate
+ * limit, missing parameters, client authentication, the shared limit, and then the deed.
+ */
+export function clientEndpoint(
+  app: App,
+  { demand, act }: ClientEndpoint,
+): (request: FastifyRequest) => Promise<Answer> {
+  const limits = ClientLimits.of(app);
+  return async (http) => {
+    const now = app.now();
+    const { parameters, clientId, clientSecret, fault } = read(http);
+    const limit = clientId === undefined ? undefined : limits.countRequest(clientId, http.ip, now);
+    const refuse = (error: ErrorCode, note?: Note) =>
+      withHeaders(errorAnswer(error, note), limit?.headers() ?? {});
+
+    if (fault !== undefined) return refuse('invalid_request', { reason: fault });
+    if (limit?.exceeded)
+      return withHeaders(refuse('rate_limit_exceeded', { reason: 'address' }), limit.retryAfter());
+    const demanded = demand(parameters);
+    if (demanded) return refuse(demanded);
+    if (limit === undefined || clientId === undefined || clientSecret === undefined)
+      return refuse('invalid_request');
+
+    const application = await authenticate(app, clientId, clientSecret, now);
+    if (!application) return refuse('invalid_client');
+    const note = { client: application.clientId };
+    await limit.countAuthenticated();
+    if (limit.exceeded)
+      return withHeaders(refuse('rate_limit_exceeded', { ...note, reason: 'client' }), limit.retryAfter());
+    const answer = await act(app, { application, parameters, now });
+    return { ...withHeaders(answer, limit.headers()), note: { ...note, ...answer.note } };
+  };
+}
+
+function read(http: FastifyRequest): Read {
+  const { values: parameters, fault } = parseBody(
+    http.headers['content-type'],
+    (http.body as Buffer | undefined) ?? Buffer.alloc(0),
+  );
+  const inBody = {
+    clientId: given(parameters, 'client_id'),
+    clientSecret: given(parameters, 'client_secret'),
+  };
+  const inHeader = basicCredentials(http.headers.authorization);
+  const credentials = inHeader ?? inBody;
+  return {
+    parameters,
+    ...credentials,
+    fault: fault ?? queryFault(http.url) ?? (inHeader && bothMethods(inHeader, inBody)),
+  };
+}
+
+function queryFault(url: string): string | undefined {
+  const mark = url.indexOf('?');
+  if (mark < 0) return undefined;
+  const { values } = parseForm(url.slice(mark + 1));
+  return NEVER_IN_QUERY.some((name) => values.has(name)) ? 'credentials_in_query' : undefined;
+}
+
+/** RFC 6749 2.3: one method of authentication a request. A client_id that merely repeats the header's is no second one. */
+function bothMethods(inHeader: Credentials, inBody: Credentials): string | undefined {
+  if (inBody.clientSecret !== undefined) return 'two_authentication_methods';
+  return inBody.clientId === undefined || inBody.clientId === inHeader.clientId
+    ? undefined
+    : 'two_client_ids';
+}
+
+/** RFC 6749 2.3.1: both halves are form-encoded before they are joined. What cannot be read names nobody. */
+function basicCredentials(header: string | undefined): Credentials | undefined {
+  const match = /^basic +(\S*) *$/i.exec(header ?? '');
+  if (!match) return undefined;
+  const pair = Buffer.from(match[1]!, 'base64').toString('utf8');
+  const colon = pair.indexOf(':');
+  if (colon < 0) return { clientId: undefined, clientSecret: undefined };
+  return {
+    clientId: decode(pair.slice(0, colon)) || undefined,
+    clientSecret: decode(pair.slice(colon + 1)) || undefined,
+  };
+}
+
+/** An unknown client costs the same hash and comparison as a known one. */
+const NO_SECRET = [{ hash: hashClientSecret(''), expiresAt: 0 }];
+
+async function authenticate(
+  app: App,
+  clientId: string,
+  secret: string,
+  now: number,
+): Promise<Application | undefined> {
+  const application = await app.store.applications.find(clientId);
+  const presented = hashClientSecret(secret);
+  let matched = false;
+  for (const { hash, expiresAt } of application?.secrets ?? NO_SECRET) {
+    if (secretMatches(presented, hash) && (expiresAt === null || expiresAt > now)) matched = true;
+  }
+  return matched && application?.disabledAt === null ? application : undefined;
+}

@@ -1,0 +1,24 @@
+import { type Answer, json, withHeaders } from '../answer.ts';
+import type { App } from '../app.ts';
+import { SCOPE_NAMES } from '../protocol/scope.ts';
+
+/** GET /.well-known/oauth-authorization-server (RFC 8414). */
+export function metadata(app: App): Answer {
+  const { baseUrl } = app.config;
+  const body = JSON.stringify({
+    issuer: baseUrl,
+    authorization_endpoint: `${baseUrl}/oauth/authorize`,
+    token_endpoint: `${baseUrl}/oauth/token`,
+    revocation_endpoint: `${baseUrl}/oauth/revoke`,
+    userinfo_endpoint: `${baseUrl}/oauth/userinfo`,
+    scopes_supported: SCOPE_NAMES,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    code_challenge_methods_supported: ['S256'],
+    token_endpoint_auth_methods_supported: ['client_secret_post', 'client_secret_basic'],
+    revocation_endpoint_auth_methods_supported: ['client_secret_post', 'client_secret_basic'],
+    authorization_response_iss_parameter_supported: true,
+  });
+  return withHeaders(json(body), { 'cache-control': 'public, max-age=300' });
+}

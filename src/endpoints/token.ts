@@ -1,0 +1,94 @@
+import { type Answer, errorAnswer, json } from '../answer.ts';
+import type { App } from '../app.ts';
+import { protocolError, REUSED_REFRESH_TOKEN } from '../protocol/errors.ts';
+import { given } from '../protocol/parameters.ts';
+import { challengeOf } from '../protocol/pkce.ts';
+import { formatScope, NO_SCOPE, parseScope, type ScopeSet } from '../protocol/scope.ts';
+import type { Link } from '../store/store.ts';
+import type { ClientEndpoint, ClientRequest } from './client-request.ts';
+
+/** POST /oauth/token (spec 4.1 and 4.2, RFC 6749 4.1.3 and 6). */
+export const token: ClientEndpoint = {
+  demand(parameters) {
+    switch (given(parameters, 'grant_type')) {
+      case undefined:
+        return 'invalid_request';
+      case 'authorization_code':
+        // An absent code_verifier is an invalid grant, not an invalid request (spec 4.1).
+        return given(parameters, 'code') && given(parameters, 'redirect_uri') ? undefined : 'invalid_request';
+      case 'refresh_token':
+        return given(parameters, 'refresh_token') ? undefined : 'invalid_request';
+      default:
+        return 'unsupported_grant_type';
+    }
+  },
+
+  act(app, request) {
+    return request.parameters.get('grant_type') === 'authorization_code'
+      ? exchangeCode(app, request)
+      : refresh(app, request);
+  },
+};
+
+async function exchangeCode(app: App, { application, parameters, now }: ClientRequest): Promise<Answer> {
+  const link = app.keys.sealer.openCode(given(parameters, 'code')!);
+  if (!link) return errorAnswer('invalid_grant', { reason: 'not_a_code' });
+  const verifier = given(parameters, 'code_verifier');
+  const result = await app.store.grants.redeemCode({
+    link,
+    clientId: application.clientId,
+    redirectUri: given(parameters, 'redirect_uri')!,
+    codeChallenge: verifier === undefined ? undefined : challengeOf(verifier),
+    now,
+    expiresAt: now + app.config.refreshTokenTtl,
+  });
+  switch (result.outcome) {
+    case 'redeemed':
+      return issue(app, { ...link, generation: 1 }, result.scope, now);
+    case 'replayed':
+      return errorAnswer('invalid_grant', {
+        reason: result.cut ? 'code_replayed_grant_cut' : 'code_replayed',
+      });
+    case 'refused':
+      return errorAnswer('invalid_grant', { reason: result.reason });
+  }
+}
+
+async function refresh(app: App, { application, parameters, now }: ClientRequest): Promise<Answer> {
+  const asked = given(parameters, 'scope');
+  const scope = asked === undefined ? undefined : (parseScope(asked) ?? NO_SCOPE);
+  const link = app.keys.sealer.openRefreshToken(given(parameters, 'refresh_token')!);
+  if (!link) return errorAnswer('invalid_grant', { reason: 'not_a_refresh_token' });
+  if (scope === NO_SCOPE) return errorAnswer('invalid_scope', { reason: 'unknown_scope' });
+  const result = await app.store.grants.rotate({
+    link,
+    clientId: application.clientId,
+    scope,
+    now,
+    expiresAt: now + app.config.refreshTokenTtl,
+    codesExpiredBefore: now - app.config.codeTtl,
+  });
+  switch (result.outcome) {
+    case 'rotated':
+      return issue(app, { ...link, generation: link.generation + 1 }, result.scope, now);
+    case 'reused': {
+      const note = { reason: result.cut ? 'refresh_token_reused_grant_cut' : 'refresh_token_reused' };
+      return errorAnswer(protocolError('invalid_grant', REUSED_REFRESH_TOKEN), note);
+    }
+    case 'scope_exceeded':
+      return errorAnswer('invalid_scope', { reason: 'scope_exceeded' });
+    case 'refused':
+      return errorAnswer('invalid_grant', { reason: result.reason });
+  }
+}
+
+/** The response is put together by hand: every part of it is of our own making and needs no escaping. */
+function issue(app: App, link: Link, scope: ScopeSet, now: number): Answer {
+  const { sealer } = app.keys;
+  const accessToken = sealer.sealAccessToken({ ...link, expiresAt: now + app.config.accessTokenTtl, scope });
+  const refreshToken = sealer.sealRefreshToken(link);
+  return json(
+    `{"access_token":"${accessToken}","refresh_token":"${refreshToken}","token_type":"Bearer",` +
+      `"expires_in":${app.config.accessTokenTtl / 1000},"scope":"${formatScope(scope)}"}`,
+  );
+}

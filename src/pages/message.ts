@@ -1,0 +1,19 @@
+import { type Html, html } from './html.ts';
+import { layout } from './layout.ts';
+
+export type MessageProps = {
+  readonly title: string;
+  /** What happened and what to do next, a paragraph each. */
+  readonly paragraphs: readonly string[];
+  readonly requestId?: string;
+};
+
+/** A page that tells something: mostly that something went wrong. */
+export function messagePage({ title, paragraphs, requestId }: MessageProps): Html {
+  return layout(
+    title,
+    html`<h1>${title}</h1>
+${paragraphs.map((paragraph) => html`<p>${paragraph}</p>\n`)}
+${requestId && html`<p class="muted">Request ${requestId}</p>`}`,
+  );
+}

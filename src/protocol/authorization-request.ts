@@ -1,0 +1,73 @@
+import type { ErrorCode } from './errors.ts';
+import { decode } from './parameters.ts';
+import { isChallenge } from './pkce.ts';
+import { NO_SCOPE, parseScope, type ScopeSet } from './scope.ts';
+
+/** The parameters of an authorization request, read from its query (RFC 6749 4.1.1, RFC 7636 4.3). */
+export type AuthorizationQuery = {
+  readonly clientId: string | undefined;
+  readonly redirectUri: string | undefined;
+  /** As it was sent, percent-encoding and all: it goes back unchanged. */
+  readonly rawState: string | undefined;
+  /** What is wrong with the rest, told to the client through the redirect. */
+  readonly error: ErrorCode | undefined;
+  readonly codeChallenge: string;
+  /** Undefined when none was asked for: then it is what the application registered. */
+  readonly scope: ScopeSet | undefined;
+};
+
+export function parseAuthorizationQuery(query: string): AuthorizationQuery {
+  const { values, repeated, broken } = readRaw(query);
+  const once = (name: string): string | undefined =>
+    repeated.has(name) ? undefined : decode(values.get(name) ?? '') || undefined;
+  const rawState = repeated.has('state') ? undefined : values.get('state') || undefined;
+  const scopeText = once('scope');
+  const codeChallenge = once('code_challenge') ?? '';
+  const scope = scopeText === undefined ? undefined : (parseScope(scopeText) ?? NO_SCOPE);
+  return {
+    clientId: once('client_id'),
+    redirectUri: once('redirect_uri'),
+    rawState: rawState && asciiOnly(rawState),
+    error: repeated.size > 0 || broken ? 'invalid_request' : faultOf(once, codeChallenge, scope),
+    codeChallenge,
+    scope,
+  };
+}
+
+function faultOf(
+  once: (name: string) => string | undefined,
+  codeChallenge: string,
+  scope: ScopeSet | undefined,
+): ErrorCode | undefined {
+  const responseType = once('response_type');
+  if (responseType === undefined) return 'invalid_request';
+  if (responseType !== 'code') return 'unsupported_response_type';
+  const method = once('code_challenge_method') ?? 'S256';
+  if (method !== 'S256' || !isChallenge(codeChallenge)) return 'invalid_request';
+  return scope === NO_SCOPE ? 'invalid_scope' : undefined;
+}
+
+/** Pairs as they stand in the query: values are not decoded, so that `state` can go back exactly as it came. */
+function readRaw(query: string) {
+  const values = new Map<string, string>();
+  const repeated = new Set<string>();
+  let broken = false;
+  for (const pair of query.split('&')) {
+    if (pair === '') continue;
+    const equals = pair.indexOf('=');
+    const name = decode(equals < 0 ? pair : pair.slice(0, equals));
+    const value = equals < 0 ? '' : pair.slice(equals + 1);
+    if (name === undefined || (name !== 'state' && decode(value) === undefined)) broken = true;
+    if (name === undefined) continue;
+    if (values.has(name)) repeated.add(name);
+    values.set(name, value);
+  }
+  return { values, repeated, broken };
+}
+
+/** A header holds ASCII only; what came in raw beyond it goes back percent-encoded. */
+const asciiOnly = (text: string): string =>
+  text.replaceAll(
+    /[^\x21-\x7e]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  );

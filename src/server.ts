@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import { home, showLogin, signIn, signOut } from './accounts/login.ts';
+import { PasswordsBusy } from './accounts/passwords.ts';
+import { type Answer, errorAnswer, type Note, withHeaders } from './answer.ts';
+import type { App } from './app.ts';
+import { decideConsent, showConsent } from './endpoints/authorize.ts';
+import { clientEndpoint } from './endpoints/client-request.ts';
+import { health } from './endpoints/health.ts';
+import { metadata } from './endpoints/metadata.ts';
+import { revoke } from './endpoints/revoke.ts';
+import { token } from './endpoints/token.ts';
+import { userinfo } from './endpoints/userinfo.ts';
+import { page } from './page-answer.ts';
+import { allAssets } from './pages/assets.ts';
+import { messagePage } from './pages/message.ts';
+import { BODY_TOO_LARGE, METHOD_NOT_ALLOWED, NOT_FOUND, protocolError } from './protocol/errors.ts';
+
+const BODY_LIMIT = 64 * 1024;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    note?: Note;
+  }
+}
+
+type Handler = (app: App, request: FastifyRequest) => Promise<Answer> | Answer;
+type Route = { readonly method: 'GET' | 'POST'; readonly path: string; readonly handler: Handler };
+
+/** Every address of the service. */
+function routes(app: App): Route[] {
+  const tokenHandler = clientEndpoint(app, token);
+  const revokeHandler = clientEndpoint(app, revoke);
+  return [
+    { method: 'POST', path: '/oauth/token', handler: (_, request) => tokenHandler(request) },
+    { method: 'POST', path: '/oauth/revoke', handler: (_, request) => revokeHandler(request) },
+    { method: 'GET', path: '/oauth/userinfo', handler: userinfo },
+    { method: 'GET', path: '/oauth/authorize', handler: showConsent },
+    { method: 'POST', path: '/oauth/authorize', handler: decideConsent },
+    { method: 'GET', path: '/.well-known/oauth-authorization-server', handler: metadata },
+    { method: 'GET', path: '/health', handler: health },
+    { method: 'GET', path: '/', handler: home },
+    { method: 'GET', path: '/login', handler: showLogin },
+    { method: 'POST', path: '/login', handler: signIn },
+    { method: 'POST', path: '/logout', handler: signOut },
+  ];
+}
+
+/** Addresses that a person's browser asks for; everything else is answered in JSON. */
+const PAGES = /^\/($|login|logout|signup|account|dashboard|oauth\/authorize)/;
+
+export function buildServer(app: App): FastifyInstance {
+  const server = Fastify({
+    bodyLimit: BODY_LIMIT,
+    trustProxy: app.config.trustProxy === 1 ? (_address, hop) => hop === 0 : app.config.trustProxy,
+    genReqId: requestIds(),
+    // A slow or idle peer holds a connection this long and no longer.
+    requestTimeout: 15_000,
+    connectionTimeout: 60_000,
+    keepAliveTimeout: 30_000,
+    http: { headersTimeout: 10_000, maxHeaderSize: 16 * 1024 },
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 200 },
+  });
+  // Bodies come as bytes: each endpoint decides what it reads, and a wrong type is its error to name.
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  server.addHook('onResponse', (request, reply, done) => {
+    logRequest(app, request, reply);
+    done();
+  });
+  server.setErrorHandler((error: FastifyError, request, reply) =>
+    send(request, reply, failed(app, error, request)),
+  );
+
+  const methods = new Map<string, string[]>();
+  for (const { method, path, handler } of routes(app)) {
+    methods.set(path, [...(methods.get(path) ?? []), ...(method === 'GET' ? ['GET', 'HEAD'] : [method])]);
+    server.route({
+      method,
+      url: path,
+      handler: async (request, reply) => send(request, reply, await handler(app, request)),
+    });
+  }
+  for (const { path, type, body } of allAssets()) {
+    const headers = {
+      'content-type': type,
+      'cache-control': 'public, max-age=31536000, immutable',
+      'x-content-type-options': 'nosniff',
+    };
+    server.get(path, (_request, reply) => reply.headers(headers).send(body));
+  }
+  server.setNotFoundHandler((request, reply) => send(request, reply, nothingHere(request, methods)));
+  return server;
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
+  if (answer.note) request.note = answer.note;
+  return reply.code(answer.status).headers(answer.headers).send(answer.body);
+}
+
+function nothingHere(request: FastifyRequest, methods: ReadonlyMap<string, string[]>): Answer {
+  const path = request.url.split('?', 1)[0]!;
+  const allowed = methods.get(path);
+  if (allowed) {
+    return withHeaders(errorAnswer(protocolError('invalid_request', METHOD_NOT_ALLOWED, 405)), {
+      allow: allowed.join(', '),
+    });
+  }
+  if (!PAGES.test(path)) return errorAnswer(protocolError('invalid_request', NOT_FOUND, 404));
+  return page(messagePage({ title: 'Page not found', paragraphs: [NOT_FOUND] }), { status: 404 });
+}
+
+/** The one place where what was not foreseen becomes an answer. Its details go to the log and nowhere else. */
+function failed(app: App, error: FastifyError, request: FastifyRequest): Answer {
+  const path = request.url.split('?', 1)[0]!;
+  if (error.statusCode === 413) return errorAnswer(protocolError('invalid_request', BODY_TOO_LARGE, 413));
+  if (error.statusCode !== undefined && error.statusCode < 500)
+    return errorAnswer('invalid_request', { reason: error.code });
+  const busy = error instanceof PasswordsBusy;
+  if (!busy) app.log.error({ err: error, request: request.id }, 'a request failed');
+  const status = busy ? 503 : 500;
+  if (!PAGES.test(path)) return errorAnswer(busy ? 'temporarily_unavailable' : 'server_error');
+  const content = messagePage({
+    title: busy ? 'Busy right now' : 'Something went wrong',
+    paragraphs: ['Nothing was changed that you did not see confirmed. Please try again in a moment.'],
+    requestId: request.id,
+  });
+  return page(content, { status, headers: { 'retry-after': '5' } });
+}
+
+/** One line a request. The address as registered, never as sent: a query can hold a code. */
+function logRequest(app: App, request: FastifyRequest, reply: FastifyReply): void {
+  app.log.info({
+    request: request.id,
+    method: request.method,
+    path: request.routeOptions.url ?? '(none)',
+    status: reply.statusCode,
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+    address: request.ip,
+    ...request.note,
+  });
+}
+
+/** Unique over restarts and nodes: a random beginning for the process and a count. */
+function requestIds(): () => string {
+  const process = randomBytes(6).toString('base64url');
+  let count = 0;
+  return () => `${process}-${(++count).toString(36)}`;
+}

@@ -1,0 +1,52 @@
+import type { App } from './app.ts';
+import type { SweepPosition } from './store/store.ts';
+
+const STEP_MS = 1_000;
+const GRANTS_A_STEP = 1_000;
+const START: SweepPosition = { userId: '', grantId: '' };
+
+/**
+ * Removes what has expired, a small step at a time, so that no request ever waits for it.
+ * It walks all grants round and round; at this pace ten million take less than three hours.
+ */
+export class Sweeper {
+  readonly #app: App;
+  #position = START;
+  #timer: NodeJS.Timeout | undefined;
+  #step: Promise<void> = Promise.resolve();
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  start(): void {
+    this.#timer = setTimeout(() => {
+      this.#step = this.step()
+        .catch((error) =>
+          this.#app.log.error({ err: error }, 'the sweeper failed; it goes on with the next step'),
+        )
+        .then(() => {
+          if (this.#timer) this.start();
+        });
+    }, STEP_MS).unref();
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    await this.#step;
+  }
+
+  /** One step; true when it reached the end of the grants and starts over with the next. */
+  async step(): Promise<boolean> {
+    const { store, config } = this.#app;
+    const now = this.#app.now();
+    // The last access token of a grant may outlive its refresh token when the settings say so.
+    const expiredBefore = now - config.accessTokenTtl;
+    const { next } = await store.grants.sweep(this.#position, GRANTS_A_STEP, expiredBefore);
+    this.#position = next ?? START;
+    await store.grants.sweepRevokedAccessTokens(GRANTS_A_STEP, now);
+    await store.sessions.sweep(GRANTS_A_STEP, now);
+    return next === undefined;
+  }
+}

@@ -1,0 +1,327 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { type Logger, pino } from 'pino';
+import { Passwords } from '../src/accounts/passwords.ts';
+import type { App } from '../src/app.ts';
+import { type Config, readConfig } from '../src/config.ts';
+import { deriveKeys } from '../src/keys.ts';
+import { newClientSecret } from '../src/protocol/client-secret.ts';
+import { newId } from '../src/protocol/credentials.ts';
+import { parseScope } from '../src/protocol/scope.ts';
+import { buildServer } from '../src/server.ts';
+import { openStore } from '../src/store/open.ts';
+
+/** A clock that the test moves. It begins at a round moment, so that edges are easy to name. */
+export class Clock {
+  ms = Date.UTC(2030, 0, 1);
+  advance(ms: number): void {
+    this.ms += ms;
+  }
+}
+
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+
+export const REDIRECT_URI = 'https://client.example/callback?fixed=a%20b';
+export const PASSWORD = 'correct horse battery staple';
+
+export type TestClient = { clientId: string; clientSecret: string; redirectUri: string };
+export type TestUser = { id: string; email: string; password: string };
+export type Tokens = {
+  access_token: string;
+  refresh_token: string;
+  token_type: string;
+  expires_in: number;
+  scope: string;
+};
+export type Reply = { status: number; headers: Headers; body: Record<string, unknown>; text: string };
+
+/** The same password for every test user, hashed once: Argon2 is slow on purpose. */
+const passwordHash = new Passwords().hash(PASSWORD);
+
+/** Postern on a real port and a real database file, with a clock of the test's own. */
+export class Service {
+  readonly clock: Clock;
+  readonly app: App;
+  readonly url: string;
+  readonly folder: string;
+  readonly logged: string[];
+  readonly #server: FastifyInstance;
+
+  private constructor(
+    clock: Clock,
+    app: App,
+    url: string,
+    folder: string,
+    logged: string[],
+    server: FastifyInstance,
+  ) {
+    this.clock = clock;
+    this.app = app;
+    this.url = url;
+    this.folder = folder;
+    this.logged = logged;
+    this.#server = server;
+  }
+
+  static async start(settings: Record<string, string> = {}): Promise<Service> {
+    const clock = new Clock();
+    const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
+    const config: Config = readConfig({
+      POSTERN_DATA_DIR: folder,
+      POSTERN_BASE_URL: 'http://postern.test',
+      ...settings,
+    });
+    const logged: string[] = [];
+    const log: Logger = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
+    const store = openStore(config.databaseUrl);
+    await store.migrate();
+    const keys = deriveKeys('a secret for tests that is long enough');
+    const app: App = { config, store, keys, passwords: new Passwords(), now: () => clock.ms, log };
+    const server = buildServer(app);
+    await server.listen({ host: '127.0.0.1', port: 0 });
+    const { port } = server.server.address() as AddressInfo;
+    return new Service(clock, app, `http://127.0.0.1:${port}`, folder, logged, server);
+  }
+
+  async stop(): Promise<void> {
+    await this.#server.close();
+    await this.app.store.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async createUser(
+    email = `${newId().toLowerCase()}@example.com`,
+    name: string | null = 'Ada Lovelace',
+  ): Promise<TestUser> {
+    const id = newId();
+    const hash = await passwordHash;
+    await this.app.store.users.create({
+      id,
+      email,
+      emailVerified: true,
+      name,
+      passwordHash: hash,
+      now: this.clock.ms,
+    });
+    return { id, email, password: PASSWORD };
+  }
+
+  async createClient(
+    options: { redirectUris?: string[]; scope?: string; optionalScope?: string; ownerId?: string } = {},
+  ): Promise<TestClient> {
+    const {
+      redirectUris = [REDIRECT_URI],
+      scope = 'profile email',
+      optionalScope = '',
+      ownerId = 'nobody',
+    } = options;
+    const clientId = `app_${randomBytes(8).toString('hex')}`;
+    const clientSecret = newClientSecret();
+    await this.app.store.applications.create({
+      clientId,
+      ownerId,
+      name: 'Test application',
+      redirectUris,
+      scope: parseScope(scope)!,
+      optionalScope: parseScope(optionalScope)!,
+      secret: clientSecret,
+      now: this.clock.ms,
+    });
+    return { clientId, clientSecret, redirectUri: redirectUris[0]! };
+  }
+
+  async get(path: string, headers: Record<string, string> = {}): Promise<Reply> {
+    return reply(await fetch(this.url + path, { headers, redirect: 'manual' }));
+  }
+
+  async post(
+    path: string,
+    form: Record<string, string>,
+    headers: Record<string, string> = {},
+  ): Promise<Reply> {
+    const body = new URLSearchParams(form);
+    return reply(await fetch(this.url + path, { method: 'POST', body, headers, redirect: 'manual' }));
+  }
+
+  async send(path: string, init: RequestInit): Promise<Reply> {
+    return reply(await fetch(this.url + path, { redirect: 'manual', ...init }));
+  }
+
+  exchange(client: TestClient, issued: IssuedCode, changes: Record<string, string> = {}): Promise<Reply> {
+    return this.post('/oauth/token', exchangeForm(client, issued, changes));
+  }
+
+  refresh(client: TestClient, refreshToken: string, changes: Record<string, string> = {}): Promise<Reply> {
+    return this.post('/oauth/token', refreshForm(client, refreshToken, changes));
+  }
+
+  revoke(client: TestClient, token: string, changes: Record<string, string> = {}): Promise<Reply> {
+    const { clientId: client_id, clientSecret: client_secret } = client;
+    return this.post('/oauth/revoke', { token, client_id, client_secret, ...changes });
+  }
+
+  userinfo(accessToken: string): Promise<Reply> {
+    return this.get('/oauth/userinfo', { authorization: `Bearer ${accessToken}` });
+  }
+
+  /** A code through the real pages: consent, with a signed-in visitor. */
+  async authorize(
+    client: TestClient,
+    visitor: Visitor,
+    parameters: Record<string, string> = {},
+  ): Promise<IssuedCode> {
+    const verifier = newVerifier();
+    const location = await visitor.allow(authorizePath(client, verifier, parameters));
+    const code = new URL(location).searchParams.get('code');
+    if (!code) throw new Error(`no code in ${location}`);
+    return { code, verifier };
+  }
+
+  /** Tokens through the real pages and a real exchange. */
+  async tokens(
+    client: TestClient,
+    visitor: Visitor,
+    parameters: Record<string, string> = {},
+  ): Promise<Tokens> {
+    const answer = await this.exchange(client, await this.authorize(client, visitor, parameters));
+    if (answer.status !== 200) throw new Error(`exchange failed: ${answer.text}`);
+    return answer.body as Tokens;
+  }
+
+  async signedIn(user?: TestUser): Promise<Visitor> {
+    const visitor = new Visitor(this, user ?? (await this.createUser()));
+    await visitor.signIn();
+    return visitor;
+  }
+}
+
+export type IssuedCode = { code: string; verifier: string };
+
+export const newVerifier = (): string => randomBytes(32).toString('base64url');
+export const challengeOf = (verifier: string): string =>
+  createHash('sha256').update(verifier).digest('base64url');
+
+export function authorizePath(
+  client: TestClient,
+  verifier: string,
+  parameters: Record<string, string> = {},
+): string {
+  const query = new URLSearchParams({
+    response_type: 'code',
+    client_id: client.clientId,
+    redirect_uri: client.redirectUri,
+    code_challenge: challengeOf(verifier),
+    code_challenge_method: 'S256',
+    ...parameters,
+  });
+  return `/oauth/authorize?${query}`;
+}
+
+export function exchangeForm(
+  client: TestClient,
+  issued: IssuedCode,
+  changes: Record<string, string> = {},
+): Record<string, string> {
+  return {
+    grant_type: 'authorization_code',
+    code: issued.code,
+    client_id: client.clientId,
+    client_secret: client.clientSecret,
+    redirect_uri: client.redirectUri,
+    code_verifier: issued.verifier,
+    ...changes,
+  };
+}
+
+export function refreshForm(
+  client: TestClient,
+  refreshToken: string,
+  changes: Record<string, string> = {},
+): Record<string, string> {
+  const { clientId: client_id, clientSecret: client_secret } = client;
+  return { grant_type: 'refresh_token', refresh_token: refreshToken, client_id, client_secret, ...changes };
+}
+
+/** A person's browser without script: cookies, forms and redirects. */
+export class Visitor {
+  readonly user: TestUser;
+  readonly cookies = new Map<string, string>();
+  readonly #service: Service;
+
+  constructor(service: Service, user: TestUser) {
+    this.#service = service;
+    this.user = user;
+  }
+
+  async get(path: string): Promise<Reply> {
+    return this.#keep(await this.#service.get(path, { cookie: this.#cookie() }));
+  }
+
+  async post(
+    path: string,
+    form: Record<string, string>,
+    headers: Record<string, string> = {},
+  ): Promise<Reply> {
+    return this.#keep(await this.#service.post(path, form, { cookie: this.#cookie(), ...headers }));
+  }
+
+  async signIn(path = '/login', password = this.user.password): Promise<Reply> {
+    const page = await this.get(path);
+    return this.post('/login', { ...hiddenFields(page.text), email: this.user.email, password });
+  }
+
+  /** Opens an authorization request and allows it; returns where the browser is sent. */
+  async allow(path: string, fields: Record<string, string> = {}): Promise<string> {
+    return this.decide(path, 'allow', fields);
+  }
+
+  async decide(path: string, decision: string, fields: Record<string, string> = {}): Promise<string> {
+    const page = await this.get(path);
+    if (page.status !== 200)
+      throw new Error(`no consent screen but ${page.status}: ${page.headers.get('location') ?? page.text}`);
+    const answer = await this.post('/oauth/authorize', { ...hiddenFields(page.text), decision, ...fields });
+    return answer.headers.get('location') ?? '';
+  }
+
+  #cookie(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+
+  #keep(answer: Reply): Reply {
+    for (const line of answer.headers.getSetCookie()) {
+      const [pair = ''] = line.split(';', 1);
+      const equals = pair.indexOf('=');
+      const [name, value] = [pair.slice(0, equals), pair.slice(equals + 1)];
+      if (value === '') this.cookies.delete(name);
+      else this.cookies.set(name, value);
+    }
+    return answer;
+  }
+}
+
+/** The hidden fields of a page's first form. */
+export function hiddenFields(page: string): Record<string, string> {
+  const form = /<form[\s\S]*?<\/form>/.exec(page)?.[0] ?? '';
+  const fields: Record<string, string> = {};
+  for (const [, name, value] of form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)) {
+    fields[name!] = value!
+      .replaceAll('&amp;', '&')
+      .replaceAll('&#39;', "'")
+      .replaceAll('&quot;', '"')
+      .replaceAll('&lt;', '<');
+  }
+  return fields;
+}
+
+async function reply(response: Response): Promise<Reply> {
+  const text = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json');
+  return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : {} };
+}
