@@ -32,7 +32,7 @@ export async function signIn(app: App, request: FastifyRequest): Promise<Answer>
   const browser = new Browser(app, request);
   const fields = formOf(request);
   const returnTo = safeReturnTo(given(fields, 'return_to'));
-  if (!browser.sentForm(fields)) return form(browser, { returnTo, notice: STALE }, 403);
+  if (!browser.sentForm(fields)) return form(browser, { returnTo, error: STALE }, 403);
 
   const email = (given(fields, 'email') ?? '').slice(0, 254);
   const password = given(fields, 'password') ?? '';
@@ -43,9 +43,9 @@ export async function signIn(app: App, request: FastifyRequest): Promise<Answer>
   const user = await app.store.users.findByEmail(email);
   const right =
     password.length <= 4 * LONGEST_PASSWORD && (await app.passwords.verify(password, user?.passwordHash));
-  if (!user || !right) return form(browser, { returnTo, email, notice: WRONG }, 400);
+  if (!user || !right) return form(browser, { returnTo, email, error: WRONG }, 400);
   await guesses.takeBack();
-  if (user.disabledAt !== null) return form(browser, { returnTo, email, notice: DISABLED }, 403);
+  if (user.disabledAt !== null) return form(browser, { returnTo, email, error: DISABLED }, 403);
   await browser.signIn(user);
   return withHeaders(redirect(returnTo), browser.headers());
 }
@@ -81,8 +81,8 @@ function form(browser: Browser, props: Omit<LoginProps, 'formToken'>, status = 2
 
 function tooMany(browser: Browser, props: Omit<LoginProps, 'formToken'>, waitSeconds: number): Answer {
   const minutes = Math.ceil(waitSeconds / 60);
-  const notice = `Too many attempts. Please try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`;
-  return withHeaders(form(browser, { ...props, notice }, 429), { 'retry-after': String(waitSeconds) });
+  const error = `Too many attempts. Please try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`;
+  return withHeaders(form(browser, { ...props, error }, 429), { 'retry-after': String(waitSeconds) });
 }
 
 /** Counted before the password is looked at, so that guesses sent at once are counted too; taken back when right. */

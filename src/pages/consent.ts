@@ -1,6 +1,6 @@
 import { includes, type ScopeName, type ScopeSet, scopeNames, scopeOf } from '../protocol/scope.ts';
 import { type Html, html } from './html.ts';
-import { layout } from './layout.ts';
+import { gateLayout } from './layout.ts';
 
 export type ConsentProps = {
   readonly applicationName: string;
@@ -33,17 +33,17 @@ export function consentPage(props: ConsentProps): Html {
   } = props;
   const item = (name: ScopeName) =>
     includes(optionalScope, scopeOf(name))
-      ? html`<li><label><input type="checkbox" name="scope_${name}" value="yes" checked> ${WORDS[name]} (optional)</label></li>`
+      ? html`<li><label class="choice"><input type="checkbox" name="scope_${name}" value="yes" checked> ${WORDS[name]} (optional)</label></li>`
       : html`<li>${WORDS[name]}</li>`;
-  return layout(
+  return gateLayout(
     `Connect ${applicationName}`,
     html`<h1>Let <strong>${applicationName}</strong> use your account?</h1>
 <p>It will be able to read:</p>
-<form method="post" action="/oauth/authorize">
+<form class="stack" method="post" action="/oauth/authorize">
 <input type="hidden" name="request" value="${request}">
-<ul>${scopeNames(scope).map(item)}</ul>
+<ul class="stack tight">${scopeNames(scope).map(item)}</ul>
 <p class="muted">You then go to ${redirectHost}.</p>
-<div class="actions">
+<div class="actions even">
 <button name="decision" value="deny">Deny</button>
 <button class="primary" name="decision" value="allow">Allow</button>
 </div>

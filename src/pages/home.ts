@@ -1,5 +1,5 @@
 import { type Html, html } from './html.ts';
-import { layout } from './layout.ts';
+import { gateLayout } from './layout.ts';
 
 export function homePage({
   userEmail,
@@ -8,7 +8,7 @@ export function homePage({
   readonly userEmail?: string;
   readonly formToken: string;
 }): Html {
-  return layout(
+  return gateLayout(
     'Welcome',
     userEmail
       ? html`<h1>Signed in</h1>

@@ -1,8 +1,10 @@
 import { asset } from './assets.ts';
 import { type Html, html } from './html.ts';
 
-/** The frame of every page. */
-export function layout(title: string, content: Html): Html {
+/** A gate in a wall: the arch is the service's mark. */
+const MARK = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" aria-hidden="true"><path d="M5 21V11a7 7 0 0 1 14 0v10M2.5 21h19M12 21v-9"/><circle cx="14.75" cy="15" r=".6" fill="currentColor"/></svg>`;
+
+function page(title: string, content: Html): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -10,13 +12,61 @@ export function layout(title: string, content: Html): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title} · Postern</title>
+<link rel="icon" href="${asset('icon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${asset('postern.css')}">
+<script src="${asset('postern.js')}" type="module"></script>
 </head>
 <body>
-<main class="card">
 ${content}
-</main>
 </body>
 </html>
 `;
+}
+
+/** One card in the middle of the page: signing in, consenting, being told something. */
+export function gateLayout(title: string, content: Html, footer?: Html): Html {
+  return page(
+    title,
+    html`<div class="gate">
+<a class="brand" href="/">${MARK}Postern</a>
+<main class="stack">
+${content}
+</main>
+${footer && html`<footer>${footer}</footer>`}
+</div>`,
+  );
+}
+
+export type Section = 'account' | 'connections' | 'dashboard';
+
+/** What the frame around a signed-in person's pages needs to know. */
+export type Frame = { readonly email: string; readonly formToken: string };
+
+const SECTIONS: readonly (readonly [Section, string, string])[] = [
+  ['account', '/account', 'Account'],
+  ['connections', '/account/connections', 'Connections'],
+  ['dashboard', '/dashboard', 'Applications'],
+];
+
+/** The frame of a signed-in person's pages. */
+export function shellLayout(title: string, section: Section, frame: Frame, content: Html): Html {
+  const link = ([id, path, label]: readonly [Section, string, string]) =>
+    html`<a href="${path}"${id === section && html` aria-current="page"`}>${label}</a>\n`;
+  return page(
+    title,
+    html`<a class="skip" href="#content">Skip to content</a>
+<header class="bar"><div>
+<a class="brand" href="/">${MARK}Postern</a>
+<nav aria-label="Main">
+${SECTIONS.map(link)}</nav>
+<form class="who" method="post" action="/logout">
+<input type="hidden" name="form_token" value="${frame.formToken}">
+<span>${frame.email}</span>
+<button class="link">Sign out</button>
+</form>
+</div></header>
+<main class="shell" id="content">
+${content}
+</main>`,
+  );
 }

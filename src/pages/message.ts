@@ -1,5 +1,5 @@
 import { type Html, html } from './html.ts';
-import { layout } from './layout.ts';
+import { gateLayout } from './layout.ts';
 
 export type MessageProps = {
   readonly title: string;
@@ -10,10 +10,10 @@ export type MessageProps = {
 
 /** A page that tells something: mostly that something went wrong. */
 export function messagePage({ title, paragraphs, requestId }: MessageProps): Html {
-  return layout(
+  return gateLayout(
     title,
     html`<h1>${title}</h1>
 ${paragraphs.map((paragraph) => html`<p>${paragraph}</p>\n`)}
-${requestId && html`<p class="muted">Request ${requestId}</p>`}`,
+${requestId && html`<p class="muted small">Request ${requestId}</p>`}`,
   );
 }

@@ -1,0 +1,47 @@
+import type { FastifyRequest } from 'fastify';
+import { type Answer, redirect } from '../answer.ts';
+import type { App } from '../app.ts';
+import { formOf } from '../form.ts';
+import { page } from '../page-answer.ts';
+import type { Frame } from '../pages/layout.ts';
+import { messagePage } from '../pages/message.ts';
+import type { User } from '../store/store.ts';
+import { Browser } from './browser.ts';
+import { loginPath } from './return-to.ts';
+
+/** A request of somebody who is signed in; a posted form has proven to be one of ours. */
+export type SignedInRequest = {
+  readonly http: FastifyRequest;
+  readonly browser: Browser;
+  readonly user: User;
+  /** The fields of the posted form; empty for a GET. */
+  readonly form: ReadonlyMap<string, string>;
+  readonly frame: Frame;
+};
+
+type Handler = (app: App, http: FastifyRequest) => Promise<Answer>;
+
+/**
+ * The door to every page of the account and the dashboard. Without a session: to the sign-in
+ * page and back. A form without its token: 403, and nothing done.
+ */
+export function signedIn(handler: (app: App, request: SignedInRequest) => Promise<Answer> | Answer): Handler {
+  return async (app, http) => {
+    const browser = new Browser(app, http);
+    const user = await browser.user();
+    if (!user) return redirect(loginPath(http.method === 'POST' ? '/' : http.url));
+    const form = http.method === 'POST' ? formOf(http) : new Map<string, string>();
+    if (http.method === 'POST' && !browser.sentForm(form)) return outOfDate(http);
+    const frame = { email: user.email, formToken: browser.formToken() };
+    return handler(app, { http, browser, user, form, frame });
+  };
+}
+
+function outOfDate(http: FastifyRequest): Answer {
+  const content = messagePage({
+    title: 'This form is out of date',
+    paragraphs: ['Nothing was changed. Go back, reload the page and try again.'],
+    requestId: http.id,
+  });
+  return page(content, { status: 403, note: { reason: 'form_token' } });
+}

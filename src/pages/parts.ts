@@ -1,0 +1,121 @@
+import { type Html, html } from './html.ts';
+
+/** The parts that pages are made of. */
+
+export type Tone = 'info' | 'success' | 'warning' | 'error';
+
+/** Something to be read first. Errors interrupt a screen reader, the rest waits its turn. */
+export function notice(tone: Tone, content: Html | string): Html {
+  return html`<div class="notice ${tone}" role="${tone === 'error' ? 'alert' : 'status'}">${content}</div>`;
+}
+
+export type FieldProps = {
+  readonly name: string;
+  readonly label: string;
+  readonly type?: 'text' | 'email' | 'password' | 'url';
+  readonly value?: string;
+  readonly hint?: string;
+  /** What is wrong with it; several when it has several lines. */
+  readonly errors?: readonly string[] | undefined;
+  readonly autocomplete?: string;
+  readonly required?: boolean;
+  readonly maxLength?: number;
+  readonly minLength?: number;
+  readonly autofocus?: boolean;
+};
+
+/** A labelled input with its hint and its errors, tied together for screen readers. */
+export function field(props: FieldProps): Html {
+  const { name, type = 'text', value = '', autocomplete, required, maxLength, minLength, autofocus } = props;
+  const input = html`<input id="${name}" name="${name}" type="${type}" value="${type === 'password' ? '' : value}"${attributes(
+    {
+      autocomplete,
+      maxlength: maxLength,
+      minlength: minLength,
+      required,
+      autofocus,
+    },
+  )}${described(props)}>`;
+  const reveal = html`<button type="button" data-reveal="${name}" aria-pressed="false" aria-label="Show ${props.label.toLowerCase()}" hidden>Show</button>`;
+  return labelled(
+    props,
+    type === 'password' ? html`<div class="with-button">${input}${reveal}</div>` : input,
+  );
+}
+
+/** Several lines of text. */
+export function textArea(props: FieldProps & { readonly rows?: number }): Html {
+  const { name, value = '', required, rows = 4 } = props;
+  return labelled(
+    props,
+    html`<textarea id="${name}" name="${name}" rows="${rows}" spellcheck="false"${attributes({ required })}${described(props)}>${value}</textarea>`,
+  );
+}
+
+function labelled({ name, label, hint, errors }: FieldProps, control: Html): Html {
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+${control}
+${hint && html`<span class="hint" id="${name}-hint">${hint}</span>`}
+${errors?.length === 1 && html`<span class="error" id="${name}-error">${errors[0]}</span>`}
+${errors && errors.length > 1 && html`<ul class="error" id="${name}-error">${errors.map((error) => html`<li>${error}</li>`)}</ul>`}
+</div>`;
+}
+
+function described({ name, hint, errors }: FieldProps): Html {
+  const wrong = errors !== undefined && errors.length > 0;
+  const by = [wrong && `${name}-error`, hint && `${name}-hint`].filter(Boolean).join(' ');
+  return html`${by && html` aria-describedby="${by}"`}${wrong && html` aria-invalid="true"`}`;
+}
+
+function attributes(values: Record<string, string | number | boolean | undefined>): Html {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== false);
+  return html`${given.map(([name, value]) => (value === true ? html` ${name}` : html` ${name}="${String(value)}"`))}`;
+}
+
+/** What a list shows while there is nothing in it: why, and what to do. */
+export function emptyState(title: string, text: string, action?: Html): Html {
+  return html`<div class="empty"><h2>${title}</h2><p>${text}</p>${action}</div>`;
+}
+
+/** A form with one button and no fields to fill. */
+export function buttonForm(props: {
+  readonly action: string;
+  readonly formToken: string;
+  readonly label: string;
+  readonly className?: string;
+  readonly fields?: Readonly<Record<string, string>>;
+}): Html {
+  const { action, formToken, label, className = '', fields = {} } = props;
+  return html`<form method="post" action="${action}">
+<input type="hidden" name="form_token" value="${formToken}">
+${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+<button class="${className}">${label}</button>
+</form>`;
+}
+
+/** A moment in words a person can read and a machine can parse. Times are UTC: the server does not know the reader's zone. */
+export function moment(ms: number): Html {
+  const iso = new Date(ms).toISOString();
+  const words = new Intl.DateTimeFormat('en-GB', {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: 'UTC',
+  }).format(ms);
+  return html`<time datetime="${iso}">${words} UTC</time>`;
+}
+
+/** How long ago, coarsely. */
+export function ago(ms: number, now: number): string {
+  const seconds = Math.max(0, Math.round((now - ms) / 1000));
+  const steps: readonly (readonly [number, string])[] = [
+    [86_400, 'day'],
+    [3_600, 'hour'],
+    [60, 'minute'],
+  ];
+  for (const [length, unit] of steps) {
+    const count = Math.floor(seconds / length);
+    if (count >= 1) return `${count} ${unit}${count === 1 ? '' : 's'} ago`;
+  }
+  return 'just now';
+}
