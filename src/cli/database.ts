@@ -19,7 +19,7 @@ export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promis
   let store: Store | undefined;
   try {
     makeDataFolder(config);
-    store = openStore(config.databaseUrl);
+    store = openStore(config.databaseUrl, { connections: config.databaseConnections });
     const applied = await store.migrate();
     return await work({ store, config, applied });
   } catch (error) {

@@ -25,7 +25,7 @@ async function serve(config: Config): Promise<void> {
   const log = pino({ level: config.logLevel, base: null }, destination({ sync: false, minLength: 4096 }));
   const app: App = {
     config,
-    store: openStore(config.databaseUrl),
+    store: openStore(config.databaseUrl, { connections: config.databaseConnections }),
     keys: deriveKeys(loadSecret(config)),
     passwords: new Passwords(),
     now: Date.now,

@@ -13,6 +13,8 @@ export interface Store {
   readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly counters: CounterStore;
+  readonly keys: KeyStore;
+  readonly leases: LeaseStore;
   /** Applies what is missing of the schema and returns the names of what was applied. */
   migrate(): Promise<string[]>;
   /** Resolves when the database answers. */
@@ -208,4 +210,30 @@ export interface CounterStore {
   hit(key: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> | RateWindow;
   /** Counts one less: what was counted in advance turned out not to count. */
   takeBack(key: string, windowMs: number): Promise<void> | void;
+  /** Removes windows that have ended. */
+  sweep(limit: number, now: number): Promise<number> | number;
+}
+
+// ---- sealing keys ---------------------------------------------------------------------------
+
+/** What a sealing key is derived with, besides the secret: no secret itself. */
+export type SealingKeyRecord = { readonly number: number; readonly salt: string; readonly createdAt: number };
+
+export interface KeyStore {
+  /** In the order of their numbers. Key 1 has no record: it is there from the start. */
+  list(): Promise<SealingKeyRecord[]>;
+  /** False when the number is taken: somebody else added a key at the same time. */
+  add(key: SealingKeyRecord): Promise<boolean>;
+  /** Keeps `fingerprint` unless one is kept already, and returns the one that is kept. */
+  keepFingerprint(fingerprint: string): Promise<string>;
+  replaceFingerprint(fingerprint: string): Promise<void>;
+}
+
+// ---- leases ---------------------------------------------------------------------------------
+
+export interface LeaseStore {
+  /** True when `holder` has the lease until `until`: nobody else does meanwhile, on any node. */
+  take(name: string, holder: string, until: number, now: number): Promise<boolean>;
+  /** Gives the lease back before its time. */
+  release(name: string, holder: string): Promise<void>;
 }
