@@ -23,13 +23,17 @@ export class SealingKeys implements KeyStore {
     return (await this.#driver.write(sql, [number, salt, createdAt])).length > 0;
   }
 
+  async fingerprint(): Promise<string | undefined> {
+    const [row] = await this.#driver.read('SELECT fingerprint FROM secret_fingerprint WHERE id = 1');
+    return row?.fingerprint as string | undefined;
+  }
+
   async keepFingerprint(fingerprint: string): Promise<string> {
-    const kept = 'SELECT fingerprint FROM secret_fingerprint WHERE id = 1';
-    const [row] = await this.#driver.read(kept);
-    if (row) return row.fingerprint as string;
+    const kept = await this.fingerprint();
+    if (kept !== undefined) return kept;
     const sql = 'INSERT INTO secret_fingerprint (id, fingerprint) VALUES (1, $1) ON CONFLICT DO NOTHING';
     await this.#driver.write(sql, [fingerprint]);
-    return (await this.#driver.read(kept))[0]!.fingerprint as string;
+    return (await this.fingerprint()) ?? fingerprint;
   }
 
   async replaceFingerprint(fingerprint: string): Promise<void> {

@@ -68,7 +68,7 @@ export type Refusal =
   | 'wrong_redirect_uri'
   | 'wrong_verifier'
   | 'user_disabled'
-  /** Sealed by us, but ahead of the row: only a database restored from a backup can look like this. */
+  /** Sealed by us, but ahead of the row: only a database restored from a backup can look like this. The grant is cut. */
   | 'ahead';
 
 export type EndedBy =
@@ -76,7 +76,9 @@ export type EndedBy =
   | 'code_replay'
   | 'revoked_by_client'
   | 'disconnected_by_user'
-  | 'account_deleted';
+  | 'account_deleted'
+  /** The row was older than a token that it had issued: see docs/operations.md on restoring a backup. */
+  | 'database_restored';
 
 export type RedemptionOutcome =
   | { readonly outcome: 'redeemed'; readonly scope: ScopeSet }
@@ -110,6 +112,10 @@ export interface GrantStore {
   /** Removes what expired before `expiredBefore` among the next few grants after `from`. */
   sweep(from: SweepPosition, limit: number, expiredBefore: number): Promise<SweepStep>;
   sweepRevokedAccessTokens(limit: number, now: number): Promise<number>;
+  /** Ends every live grant among the next few after `from`; `removed` says how many it were. */
+  endAll(from: SweepPosition, limit: number, by: EndedBy, now: number): Promise<SweepStep>;
+  /** When any grant was last used, or 0. Reads them all. */
+  lastUse(): Promise<number>;
 }
 
 export type SweepPosition = { readonly userId: string; readonly grantId: string };
@@ -224,6 +230,8 @@ export interface KeyStore {
   list(): Promise<SealingKeyRecord[]>;
   /** False when the number is taken: somebody else added a key at the same time. */
   add(key: SealingKeyRecord): Promise<boolean>;
+  /** Of the secret this database belongs to. */
+  fingerprint(): Promise<string | undefined>;
   /** Keeps `fingerprint` unless one is kept already, and returns the one that is kept. */
   keepFingerprint(fingerprint: string): Promise<string>;
   replaceFingerprint(fingerprint: string): Promise<void>;
