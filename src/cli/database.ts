@@ -69,13 +69,12 @@ export function inWords(error: unknown, config: Config): unknown {
     causes.find((one) => one instanceof DatabaseUnavailable || one instanceof OutcomeUnknown);
   if (!cause) return error;
   const { errcode, code } = cause as Error & { errcode?: number; code?: string };
-  const advice = errcode === undefined ? ADVICE_BY_CODE[code ?? ''] : ADVICE[errcode & 0xff];
+  const ofSystem = sqlitePath(config) === undefined ? undefined : 'Check POSTERN_DATA_DIR.';
+  const advice = errcode === undefined ? (ADVICE_BY_CODE[code ?? ''] ?? ofSystem) : ADVICE[errcode & 0xff];
   const place = sqlitePath(config) ?? 'behind POSTERN_DATABASE_URL';
   const chain = causes.slice(0, causes.indexOf(cause) + 1).map(({ message }) => message);
-  return new CommandFailed(
-    [`The database ${place} cannot be used: ${chain.join(': ')}.`, advice].filter(Boolean).join(' '),
-    { cause: error },
-  );
+  const message = `The database ${place} cannot be used: ${chain.join(': ')}.`;
+  return new CommandFailed(advice ? `${message} ${advice}` : message, { cause: error });
 }
 
 function causesOf(error: unknown): Error[] {
