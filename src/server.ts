@@ -9,6 +9,16 @@ import { home, showLogin, signIn, signOut } from './accounts/login.ts';
 import { PasswordsBusy } from './accounts/passwords.ts';
 import { type Answer, errorAnswer, type Note, withHeaders } from './answer.ts';
 import type { App } from './app.ts';
+import {
+  disableApplication,
+  enableApplication,
+  saveApplication,
+  showApplication,
+} from './dashboard/application.ts';
+import { showApplications } from './dashboard/applications.ts';
+import { confirmDeletion, deleteApplication } from './dashboard/delete-application.ts';
+import { createApplication, showNewApplication } from './dashboard/new-application.ts';
+import { addSecret, confirmSecretRemoval, removeSecret } from './dashboard/secrets.ts';
 import { decideConsent, showConsent } from './endpoints/authorize.ts';
 import { clientEndpoint } from './endpoints/client-request.ts';
 import { health } from './endpoints/health.ts';
@@ -52,6 +62,22 @@ function routes(app: App): Route[] {
     { method: 'GET', path: '/login', handler: showLogin },
     { method: 'POST', path: '/login', handler: signIn },
     { method: 'POST', path: '/logout', handler: signOut },
+    { method: 'GET', path: '/dashboard', handler: showApplications },
+    { method: 'GET', path: '/dashboard/apps/new', handler: showNewApplication },
+    { method: 'POST', path: '/dashboard/apps/new', handler: createApplication },
+    { method: 'GET', path: '/dashboard/apps/:client_id', handler: showApplication },
+    { method: 'POST', path: '/dashboard/apps/:client_id', handler: saveApplication },
+    { method: 'POST', path: '/dashboard/apps/:client_id/disable', handler: disableApplication },
+    { method: 'POST', path: '/dashboard/apps/:client_id/enable', handler: enableApplication },
+    { method: 'GET', path: '/dashboard/apps/:client_id/delete', handler: confirmDeletion },
+    { method: 'POST', path: '/dashboard/apps/:client_id/delete', handler: deleteApplication },
+    { method: 'POST', path: '/dashboard/apps/:client_id/secrets', handler: addSecret },
+    {
+      method: 'GET',
+      path: '/dashboard/apps/:client_id/secrets/:secret_id/remove',
+      handler: confirmSecretRemoval,
+    },
+    { method: 'POST', path: '/dashboard/apps/:client_id/secrets/:secret_id/remove', handler: removeSecret },
   ];
 }
 

@@ -78,6 +78,21 @@ export function emptyState(title: string, text: string, action?: Html): Html {
   return html`<div class="empty"><h2>${title}</h2><p>${text}</p>${action}</div>`;
 }
 
+/** Where one is: the pages above, and this one. */
+export function crumbs(above: readonly (readonly [path: string, label: string])[], here: string): Html {
+  return html`<nav class="crumbs" aria-label="Breadcrumb"><ol>
+${above.map(
+  ([path, label]) => html`<li><a href="${path}">${label}</a></li>
+`,
+)}<li aria-current="page">${here}</li>
+</ol></nav>`;
+}
+
+/** A value that people take elsewhere: whole in sight, selected by one click, copied by the button where script runs. */
+export function copyable(id: string, label: string, value: string): Html {
+  return html`<div class="copyable"><code id="${id}">${value}</code><button type="button" class="small" data-copy="${id}" hidden>Copy<span class="visually-hidden"> ${label}</span></button></div>`;
+}
+
 /** A form with one button and no fields to fill. */
 export function buttonForm(props: {
   readonly action: string;
@@ -103,6 +118,11 @@ export function moment(ms: number): Html {
     timeZone: 'UTC',
   }).format(ms);
   return html`<time datetime="${iso}">${words} UTC</time>`;
+}
+
+/** How long ago, with the exact moment for those who look closer. */
+export function momentAgo(ms: number, now: number): Html {
+  return html`<time datetime="${new Date(ms).toISOString()}" title="${new Date(ms).toUTCString()}">${ago(ms, now)}</time>`;
 }
 
 /** How long ago, coarsely. */
