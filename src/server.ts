@@ -27,6 +27,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     note?: Note;
   }
+  interface FastifyContextConfig {
+    /** Asked for so often and telling so little that it is logged only on request. */
+    quiet?: boolean;
+  }
 }
 
 type Handler = (app: App, request: FastifyRequest) => Promise<Answer> | Answer;
@@ -84,6 +88,7 @@ export function buildServer(app: App): FastifyInstance {
     server.route({
       method,
       url: path,
+      config: { quiet: path === '/health' },
       handler: async (request, reply) => send(request, reply, await handler(app, request)),
     });
   }
@@ -93,7 +98,7 @@ export function buildServer(app: App): FastifyInstance {
       'cache-control': 'public, max-age=31536000, immutable',
       'x-content-type-options': 'nosniff',
     };
-    server.get(path, (_request, reply) => reply.headers(headers).send(body));
+    server.get(path, { config: { quiet: true } }, (_request, reply) => reply.headers(headers).send(body));
   }
   server.setNotFoundHandler((request, reply) => send(request, reply, nothingHere(request, methods)));
   return server;
@@ -136,7 +141,8 @@ function failed(app: App, error: FastifyError, request: FastifyRequest): Answer 
 
 /** One line a request. The address as registered, never as sent: a query can hold a code. */
 function logRequest(app: App, request: FastifyRequest, reply: FastifyReply): void {
-  app.log.info({
+  const level = request.routeOptions.config?.quiet ? 'debug' : 'info';
+  app.log[level]({
     request: request.id,
     method: request.method,
     path: request.routeOptions.url ?? '(none)',
