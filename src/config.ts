@@ -14,6 +14,8 @@ export type Config = {
   readonly accessTokenTtl: number;
   readonly refreshTokenTtl: number;
   readonly rateLimit: number;
+  /** Applications that one user may create in an hour. */
+  readonly appCreationLimit: number;
   /** How many proxies to believe, or which. */
   readonly trustProxy: false | 1 | string;
   readonly logLevel: LogLevel;
@@ -68,6 +70,7 @@ export function readConfig(env: Environment): Config {
     accessTokenTtl: integer('POSTERN_ACCESS_TOKEN_TTL', 3600, 1, YEAR) * 1000,
     refreshTokenTtl: integer('POSTERN_REFRESH_TOKEN_TTL', 2_592_000, 1, YEAR) * 1000,
     rateLimit: integer('POSTERN_RATE_LIMIT', 30, 1, 1_000_000_000),
+    appCreationLimit: integer('POSTERN_APP_CREATION_LIMIT', 20, 1, 1_000_000_000),
     trustProxy: trustProxy(text('POSTERN_TRUST_PROXY'), faults),
     logLevel: logLevel(text('POSTERN_LOG_LEVEL') ?? 'info', faults),
   };

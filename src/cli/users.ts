@@ -3,6 +3,7 @@ import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { Passwords, passwordFault } from '../accounts/passwords.ts';
 import { newId } from '../protocol/credentials.ts';
+import { nameFault } from '../protocol/name.ts';
 import type { Store, User } from '../store/store.ts';
 import { withStore } from './database.ts';
 import {
@@ -12,7 +13,6 @@ import {
   failOn,
   isoTime,
   listing,
-  nameFault,
   printable,
   type Result,
   readableTime,

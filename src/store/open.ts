@@ -11,15 +11,19 @@ import { Users } from './users.ts';
 export function openStore(url: string): Store {
   const driver = new SqliteDriver(url.slice('sqlite:'.length));
   const users = new Users(driver);
+  const applications = new Applications(driver);
   return {
     engine: driver.engine,
     grants: new Grants(driver),
-    applications: new Applications(driver),
+    applications,
     users,
     sessions: new Sessions(driver, users),
     counters: new MemoryCounters(),
     migrate: () => driver.migrate(allMigrations()),
     ping: async () => void (await driver.read('SELECT 1 AS one')),
-    close: () => driver.close(),
+    close: async () => {
+      await applications.close();
+      await driver.close();
+    },
   };
 }

@@ -120,6 +120,7 @@ export type Application = {
   readonly clientId: string;
   readonly ownerId: string;
   readonly name: string;
+  readonly homepageUrl: string | null;
   readonly redirectUris: readonly string[];
   /** Every scope it may ask for; those in `optionalScope` the user may leave out. */
   readonly scope: ScopeSet;
@@ -127,6 +128,8 @@ export type Application = {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly disabledAt: number | null;
+  /** What the operator disabled its owner cannot enable. */
+  readonly disabledBy: 'owner' | 'operator' | null;
   readonly secrets: readonly ApplicationSecret[];
 };
 
@@ -143,17 +146,54 @@ export type ApplicationSecret = {
 export type NewApplication = Pick<
   Application,
   'clientId' | 'ownerId' | 'name' | 'redirectUris' | 'scope' | 'optionalScope'
-> & { readonly secret: string; readonly now: number };
+> & { readonly homepageUrl?: string | null; readonly secret: string; readonly now: number };
+
+export type ApplicationChanges = Pick<
+  Application,
+  'name' | 'homepageUrl' | 'redirectUris' | 'scope' | 'optionalScope'
+>;
+
+export type NewSecret = { readonly id: string; readonly secret: string; readonly now: number };
+
+export type CreationOutcome =
+  | { readonly outcome: 'created' }
+  /** The form was sent before and made this application; it may have been deleted since. */
+  | { readonly outcome: 'repeated'; readonly clientId: string };
+
+/** `repeated`: a secret with this id is there already. */
+export type SecretAddition = 'added' | 'repeated' | 'too_many' | 'unknown';
+/** `last`: it is the only secret that does not end by itself, and stays. */
+export type SecretRemoval = 'removed' | 'last' | 'unknown';
+
+/** One user's applications, read live. Whatever is not this user's is not there. */
+export interface OwnedApplications {
+  list(): Promise<Application[]>;
+  find(clientId: string): Promise<Application | undefined>;
+  create(application: Omit<NewApplication, 'ownerId'>, formId: string): Promise<CreationOutcome>;
+  /** The client_id of what this form made. */
+  createdBy(formId: string): Promise<string | undefined>;
+  edit(clientId: string, changes: ApplicationChanges, now: number): Promise<boolean>;
+  disable(clientId: string, now: number): Promise<boolean>;
+  enable(clientId: string, now: number): Promise<boolean>;
+  /** Only while it has the name that was confirmed. */
+  delete(clientId: string, name: string): Promise<boolean>;
+  addSecret(clientId: string, secret: NewSecret): Promise<SecretAddition>;
+  removeSecret(clientId: string, secretId: string, now: number): Promise<SecretRemoval>;
+}
 
 export interface ApplicationStore {
   create(application: NewApplication): Promise<void>;
   /** Cached; a change made by any process is seen within a second. */
   find(clientId: string): Promise<Application | undefined> | Application;
   list(): Promise<Application[]>;
+  /** By the operator. */
   setDisabled(clientId: string, disabled: boolean, now: number): Promise<boolean>;
   /** Adds a secret; the earlier ones end at `othersExpireAt`. False when there is no such application. */
   rotateSecret(clientId: string, secret: string, othersExpireAt: number, now: number): Promise<boolean>;
   delete(clientId: string): Promise<boolean>;
+  ownedBy(ownerId: string): OwnedApplications;
+  /** Told at every authenticated request, so it only takes note; what it noted is written later. */
+  noteSecretUse(clientId: string, secretId: string, now: number): void;
 }
 
 // ---- users and their browser sessions -------------------------------------------------------
