@@ -12,7 +12,6 @@ import { secretViews } from './secret-view.ts';
 /** What an application's page can say was done, by the word for it in the address. */
 const DONE = new Map([
   ['saved', 'Saved. The changes are in effect.'],
-  ['disabled', 'The application is disabled.'],
   ['enabled', 'The application is enabled.'],
   [
     'created',

@@ -57,6 +57,7 @@ ${textArea({
   value: input.redirectUris,
   hint: `One a line, at most ${MOST_REDIRECT_URIS}. https, or http on localhost. Compared character for character.`,
   errors: errors?.redirectUris,
+  rows: Math.min(12, Math.max(4, input.redirectUris.split('\n').length + 1)),
   required: true,
 })}
 <fieldset class="field"${scopesInvalid(errors) && html` aria-describedby="scopes-error"`}>

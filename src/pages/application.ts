@@ -70,11 +70,15 @@ function integration({ endpoints, exampleUrl }: ApplicationProps): Html {
 <dl class="facts">
 ${endpoints.map(fact)}</dl>
 <h3>Send people here to connect</h3>
-${copyable('example-url', 'example address', exampleUrl)}
+${copyable('example-url', 'example address', breakable(exampleUrl))}
 <p class="small muted">STATE and CODE_CHALLENGE are fresh each time. CODE_CHALLENGE is BASE64URL(SHA256(code_verifier)): PKCE is mandatory, with S256.</p>
 </div>
 </section>`;
 }
+
+/** An address that is broken between its parameters where it must be. */
+const breakable = (address: string): Html =>
+  html`${address.split(/(?=&)/).map((part, place) => (place === 0 ? part : html`<wbr>${part}`))}`;
 
 function ending({ clientId, frame, disabledBy }: ApplicationProps): Html {
   const path = `/dashboard/apps/${clientId}`;

@@ -56,9 +56,9 @@ function labelled({ name, label, hint, errors }: FieldProps, control: Html): Htm
   return html`<div class="field">
 <label for="${name}">${label}</label>
 ${control}
-${hint && html`<span class="hint" id="${name}-hint">${hint}</span>`}
 ${errors?.length === 1 && html`<span class="error" id="${name}-error">${errors[0]}</span>`}
 ${errors && errors.length > 1 && html`<ul class="error" id="${name}-error">${errors.map((error) => html`<li>${error}</li>`)}</ul>`}
+${hint && html`<span class="hint" id="${name}-hint">${hint}</span>`}
 </div>`;
 }
 
@@ -89,7 +89,7 @@ ${above.map(
 }
 
 /** A value that people take elsewhere: whole in sight, selected by one click, copied by the button where script runs. */
-export function copyable(id: string, label: string, value: string): Html {
+export function copyable(id: string, label: string, value: Html | string): Html {
   return html`<div class="copyable"><code id="${id}">${value}</code><button type="button" class="small" data-copy="${id}" hidden>Copy<span class="visually-hidden"> ${label}</span></button></div>`;
 }
 
