@@ -87,6 +87,8 @@ export class Users implements UserStore {
         values: [id, passwordHash, now],
       },
       { sql: 'DELETE FROM sessions WHERE user_id = $1 AND id_hash <> $2', values: [id, keepSession] },
+      // Links asked for before must not undo it.
+      { sql: "DELETE FROM mail_links WHERE user_id = $1 AND purpose = 'reset_password'", values: [id] },
     ]);
     return changed!.length > 0;
   }
