@@ -73,7 +73,7 @@ ${activity(props)}
 const list = (fault: string | undefined): string[] => (fault === undefined ? [] : [fault]);
 
 function panel(id: string, title: string, lead: string, body: Html): Html {
-  return html`<section class="panel" aria-labelledby="${id}-title">
+  return html`<section class="panel setting" aria-labelledby="${id}-title">
 <header><h2 id="${id}-title">${title}</h2><p class="muted">${lead}</p></header>
 <div class="body">
 ${body}

@@ -20,17 +20,17 @@ export type ConsentProps = {
   readonly switchAccountTo: string;
 };
 
-const TITLES: Record<ScopeName, string> = { profile: 'Your profile', email: 'Your e-mail address' };
+const TITLES: Record<ScopeName, string> = { profile: 'Profile', email: 'E-mail address' };
 
 type Value = readonly [label: string, value: string | null];
 
 /** What the application will read, with the user's own values: nobody has to guess what a scope means. */
 const VALUES: Record<ScopeName, (user: Profile) => readonly Value[]> = {
   profile: ({ name, preferredUsername, picture, locale }) => [
-    ['Your name', name],
-    ['Your user name', preferredUsername],
-    ['Your picture', picture],
-    ['Your language', locale],
+    ['name', name],
+    ['user name', preferredUsername],
+    ['picture', picture],
+    ['language', locale],
   ],
   email: ({ email, emailVerified }) => [
     ['Your e-mail', `${email}, ${emailVerified ? 'verified' : 'not verified'}`],
@@ -57,11 +57,10 @@ ${scopeNames(scope).map((name) => item(name, props))}</ul>
 <p class="muted small">Either way you then go to <strong>${redirectHost}</strong>. You can disconnect it at any time under Connections.</p>
 </form>
 <hr>
-<form class="row spread small" method="post" action="/logout">
+<form class="small" method="post" action="/logout">
 <input type="hidden" name="form_token" value="${formToken}">
 <input type="hidden" name="return_to" value="${switchAccountTo}">
-<span class="muted">Signed in as <strong>${user.email}</strong></span>
-<button class="link">Use another account</button>
+<p class="muted">Signed in as <strong>${user.email}</strong>. <button class="link">Use another account</button></p>
 </form>`,
   );
 }
@@ -78,11 +77,16 @@ function provenance({ redirectHost, claimedSite, ownerDomain }: ConsentProps): H
 }
 
 function item(name: ScopeName, { user, optionalScope }: ConsentProps): Html {
-  const values = html`<dl class="values">${VALUES[name](user).map(
-    ([label, value]) =>
-      html`<div><dt>${label}:</dt> <dd>${value ?? html`<span class="muted">not set</span>`}</dd></div>\n`,
-  )}</dl>`;
+  const values = ownValues(VALUES[name](user));
   if (!includes(optionalScope, scopeOf(name)))
     return html`<li><strong>${TITLES[name]}</strong>${values}</li>\n`;
   return html`<li><label class="choice"><input type="checkbox" name="scope_${name}" value="yes" checked aria-describedby="scope-${name}-values"> <strong>${TITLES[name]}</strong> <span class="badge">Optional</span></label><div id="scope-${name}-values" class="indented">${values}</div></li>\n`;
+}
+
+/** What is not known yet is read as well once it is there, so it is named too. */
+function ownValues(values: readonly Value[]): Html {
+  const unset = values.filter(([, value]) => value === null).map(([label]) => label);
+  return html`<dl class="values">${values.map(
+    ([label, value]) => value !== null && html`<div><dt>Your ${label}:</dt> <dd>${value}</dd></div>\n`,
+  )}</dl>${unset.length > 0 && html`<p class="muted small">Not set by you: ${unset.join(', ')}</p>`}`;
 }

@@ -59,7 +59,7 @@ async function takeAll(service: Service, browser: Browser, scene: Scene, scheme:
     userAgent: FIREFOX,
     deviceScaleFactor: 1,
   });
-  const take = (name: string) => screenshot(page, `${FOLDER}${name}-${scheme}.png`);
+  const take = (name: string) => screenshot(page, `${FOLDER}${name}-${scheme}.png`, { fullPage: false });
   const open = (path: string) => page.goto(service.url + path);
   await open('/login');
   await take('login');
