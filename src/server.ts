@@ -5,8 +5,25 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import { home, showLogin, signIn, signOut } from './accounts/login.ts';
+import { changeProfile, endOtherSessions, endSession, showAccount } from './accounts/account.ts';
+import {
+  changeEmail,
+  changePassword,
+  deleteAccount,
+  sendVerification,
+  showDeleteAccount,
+} from './accounts/account-security.ts';
+import { disconnect, showConnections, showDisconnect } from './accounts/connections.ts';
+import { home, showLogin, showSignOut, signIn, signOut } from './accounts/login.ts';
+import {
+  forgotPassword,
+  resetPassword,
+  showForgotPassword,
+  showResetPassword,
+} from './accounts/password-reset.ts';
 import { PasswordsBusy } from './accounts/passwords.ts';
+import { confirmSignUp, showConfirmSignUp, showSignUp, signUp } from './accounts/sign-up.ts';
+import { showVerifyEmail, verifyEmail } from './accounts/verify-email.ts';
 import { type Answer, errorAnswer, type Note, withHeaders } from './answer.ts';
 import type { App } from './app.ts';
 import {
@@ -61,7 +78,30 @@ function routes(app: App): Route[] {
     { method: 'GET', path: '/', handler: home },
     { method: 'GET', path: '/login', handler: showLogin },
     { method: 'POST', path: '/login', handler: signIn },
+    { method: 'GET', path: '/logout', handler: showSignOut },
     { method: 'POST', path: '/logout', handler: signOut },
+    { method: 'GET', path: '/signup', handler: showSignUp },
+    { method: 'POST', path: '/signup', handler: signUp },
+    { method: 'GET', path: '/signup/confirm', handler: showConfirmSignUp },
+    { method: 'POST', path: '/signup/confirm', handler: confirmSignUp },
+    { method: 'GET', path: '/forgot-password', handler: showForgotPassword },
+    { method: 'POST', path: '/forgot-password', handler: forgotPassword },
+    { method: 'GET', path: '/reset-password', handler: showResetPassword },
+    { method: 'POST', path: '/reset-password', handler: resetPassword },
+    { method: 'GET', path: '/verify-email', handler: showVerifyEmail },
+    { method: 'POST', path: '/verify-email', handler: verifyEmail },
+    { method: 'GET', path: '/account', handler: showAccount },
+    { method: 'POST', path: '/account/profile', handler: changeProfile },
+    { method: 'POST', path: '/account/email', handler: changeEmail },
+    { method: 'POST', path: '/account/email/verify', handler: sendVerification },
+    { method: 'POST', path: '/account/password', handler: changePassword },
+    { method: 'POST', path: '/account/sessions/end', handler: endSession },
+    { method: 'POST', path: '/account/sessions/end-others', handler: endOtherSessions },
+    { method: 'GET', path: '/account/delete', handler: showDeleteAccount },
+    { method: 'POST', path: '/account/delete', handler: deleteAccount },
+    { method: 'GET', path: '/account/connections', handler: showConnections },
+    { method: 'GET', path: '/account/connections/:client_id/disconnect', handler: showDisconnect },
+    { method: 'POST', path: '/account/connections/:client_id/disconnect', handler: disconnect },
     { method: 'GET', path: '/dashboard', handler: showApplications },
     { method: 'GET', path: '/dashboard/apps/new', handler: showNewApplication },
     { method: 'POST', path: '/dashboard/apps/new', handler: createApplication },
@@ -82,7 +122,8 @@ function routes(app: App): Route[] {
 }
 
 /** Addresses that a person's browser asks for; everything else is answered in JSON. */
-const PAGES = /^\/($|login|logout|signup|account|dashboard|oauth\/authorize)/;
+const PAGES =
+  /^\/($|(login|logout|signup|forgot-password|reset-password|verify-email|account|dashboard|oauth\/authorize)(\/|$))/;
 
 export function buildServer(app: App): FastifyInstance {
   const server = Fastify({

@@ -3,6 +3,7 @@ import type { SweepPosition } from './store/store.ts';
 
 const STEP_MS = 1_000;
 const GRANTS_A_STEP = 1_000;
+const SECURITY_EVENTS_KEPT_MS = 180 * 24 * 3600_000;
 const START: SweepPosition = { userId: '', grantId: '' };
 
 /**
@@ -47,6 +48,9 @@ export class Sweeper {
     this.#position = next ?? START;
     await store.grants.sweepRevokedAccessTokens(GRANTS_A_STEP, now);
     await store.sessions.sweep(GRANTS_A_STEP, now);
+    await store.signUps.sweep(GRANTS_A_STEP, now);
+    await store.mailLinks.sweep(GRANTS_A_STEP, now);
+    await store.securityEvents.sweep(GRANTS_A_STEP, now - SECURITY_EVENTS_KEPT_MS);
     return next === undefined;
   }
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
+import { Mailer } from '../src/accounts/mail.ts';
 import { Passwords } from '../src/accounts/passwords.ts';
 import type { App } from '../src/app.ts';
 import { type Config, readConfig } from '../src/config.ts';
@@ -83,7 +84,8 @@ export class Service {
     const store = openStore(config.databaseUrl);
     await store.migrate();
     const keys = deriveKeys('a secret for tests that is long enough');
-    const app: App = { config, store, keys, passwords: new Passwords(), now: () => clock.ms, log };
+    const mailer = new Mailer(config, log);
+    const app: App = { config, store, keys, passwords: new Passwords(), mailer, now: () => clock.ms, log };
     const server = buildServer(app);
     await server.listen({ host: '127.0.0.1', port: 0 });
     const { port } = server.server.address() as AddressInfo;
@@ -92,6 +94,7 @@ export class Service {
 
   async stop(): Promise<void> {
     await this.#server.close();
+    await this.app.mailer.stop();
     await this.app.store.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -114,9 +117,16 @@ export class Service {
   }
 
   async createClient(
-    options: { redirectUris?: string[]; scope?: string; optionalScope?: string; ownerId?: string } = {},
+    options: {
+      name?: string;
+      redirectUris?: string[];
+      scope?: string;
+      optionalScope?: string;
+      ownerId?: string;
+    } = {},
   ): Promise<TestClient> {
     const {
+      name = 'Test application',
       redirectUris = [REDIRECT_URI],
       scope = 'profile email',
       optionalScope = '',
@@ -127,7 +137,7 @@ export class Service {
     await this.app.store.applications.create({
       clientId,
       ownerId,
-      name: 'Test application',
+      name,
       redirectUris,
       scope: parseScope(scope)!,
       optionalScope: parseScope(optionalScope)!,
@@ -195,6 +205,11 @@ export class Service {
     return answer.body as Tokens;
   }
 
+  /** Somebody with a browser of that name, not signed in yet. */
+  async visitor(user?: TestUser, userAgent = 'node'): Promise<Visitor> {
+    return new Visitor(this, user ?? (await this.createUser()), userAgent);
+  }
+
   async signedIn(user?: TestUser): Promise<Visitor> {
     const visitor = new Visitor(this, user ?? (await this.createUser()));
     await visitor.signIn();
@@ -254,14 +269,16 @@ export class Visitor {
   readonly user: TestUser;
   readonly cookies = new Map<string, string>();
   readonly #service: Service;
+  readonly #userAgent: string;
 
-  constructor(service: Service, user: TestUser) {
+  constructor(service: Service, user: TestUser, userAgent = 'node') {
     this.#service = service;
     this.user = user;
+    this.#userAgent = userAgent;
   }
 
   async get(path: string): Promise<Reply> {
-    return this.#keep(await this.#service.get(path, { cookie: this.#cookie() }));
+    return this.#keep(await this.#service.get(path, this.#headers()));
   }
 
   async post(
@@ -269,7 +286,7 @@ export class Visitor {
     form: Record<string, string>,
     headers: Record<string, string> = {},
   ): Promise<Reply> {
-    return this.#keep(await this.#service.post(path, form, { cookie: this.#cookie(), ...headers }));
+    return this.#keep(await this.#service.post(path, form, { ...this.#headers(), ...headers }));
   }
 
   async signIn(path = '/login', password = this.user.password): Promise<Reply> {
@@ -290,8 +307,9 @@ export class Visitor {
     return answer.headers.get('location') ?? '';
   }
 
-  #cookie(): string {
-    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  #headers(): Record<string, string> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    return { cookie, 'user-agent': this.#userAgent };
   }
 
   #keep(answer: Reply): Reply {

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import type { Command } from 'commander';
 import { destination, pino } from 'pino';
+import { Mailer } from '../accounts/mail.ts';
 import { Passwords } from '../accounts/passwords.ts';
 import type { App } from '../app.ts';
 import { type Config, readConfig } from '../config.ts';
@@ -28,6 +29,7 @@ async function serve(config: Config): Promise<void> {
     store: openStore(config.databaseUrl),
     keys: deriveKeys(loadSecret(config)),
     passwords: new Passwords(),
+    mailer: new Mailer(config, log),
     now: Date.now,
     log,
   };
@@ -45,6 +47,7 @@ async function serve(config: Config): Promise<void> {
     clearInterval(flushing);
     await server.close();
     await sweeper.stop();
+    await app.mailer.stop();
     await app.store.close();
     log.flush(() => process.exit(0));
   };

@@ -1,7 +1,9 @@
 import { Applications } from './applications.ts';
 import { MemoryCounters } from './counters.ts';
 import { Grants } from './grants.ts';
+import { MailLinks, SignUps } from './mail-links.ts';
 import { allMigrations } from './migrations.ts';
+import { SecurityEvents } from './security-events.ts';
 import { Sessions } from './sessions.ts';
 import { SqliteDriver } from './sqlite.ts';
 import type { Store } from './store.ts';
@@ -18,6 +20,9 @@ export function openStore(url: string): Store {
     applications,
     users,
     sessions: new Sessions(driver, users),
+    signUps: new SignUps(driver),
+    mailLinks: new MailLinks(driver),
+    securityEvents: new SecurityEvents(driver),
     counters: new MemoryCounters(),
     migrate: () => driver.migrate(allMigrations()),
     ping: async () => void (await driver.read('SELECT 1 AS one')),

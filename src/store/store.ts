@@ -1,6 +1,7 @@
 import type { Profile } from '../protocol/claims.ts';
 import type { RateWindow } from '../protocol/rate-window.ts';
 import type { ScopeSet } from '../protocol/scope.ts';
+import type { MailLinkStore, SecurityEventStore, SignUpStore } from './account-records.ts';
 
 /**
  * The store as the rest of Postern sees it: whole transitions, each one conditional
@@ -12,6 +13,9 @@ export interface Store {
   readonly applications: ApplicationStore;
   readonly users: UserStore;
   readonly sessions: SessionStore;
+  readonly signUps: SignUpStore;
+  readonly mailLinks: MailLinkStore;
+  readonly securityEvents: SecurityEventStore;
   readonly counters: CounterStore;
   /** Applies what is missing of the schema and returns the names of what was applied. */
   migrate(): Promise<string[]>;
@@ -103,12 +107,24 @@ export interface GrantStore {
   /** Ends the grant when it is this client's. Nothing to tell: revocation answers alike. */
   revoke(link: Link, clientId: string, now: number): Promise<void>;
   revokeAccessToken(link: Link, clientId: string, expiresAt: number): Promise<void>;
+  /** The applications that can act for the user now, each once however many grants it has. */
+  connections(userId: string, now: number, accessLiveSince: number): Promise<Connection[]>;
+  /** Ends every grant that the user gave the application; how many. */
+  disconnect(userId: string, clientId: string, now: number): Promise<number>;
   /** The user behind an access token that has not expired, read live. */
   readAccess(link: Link): Promise<AccessRead>;
   /** Removes what expired before `expiredBefore` among the next few grants after `from`. */
   sweep(from: SweepPosition, limit: number, expiredBefore: number): Promise<SweepStep>;
   sweepRevokedAccessTokens(limit: number, now: number): Promise<number>;
 }
+
+/** All live grants of one application for one user, seen as one. */
+export type Connection = {
+  readonly clientId: string;
+  readonly scope: ScopeSet;
+  readonly since: number;
+  readonly lastUsedAt: number;
+};
 
 export type SweepPosition = { readonly userId: string; readonly grantId: string };
 /** `next` is undefined at the end of the table. */
@@ -221,8 +237,16 @@ export interface UserStore {
   setDisabled(id: string, disabled: boolean, now: number): Promise<boolean>;
   /** A new password ends every browser session of the user but the one named. */
   setPassword(id: string, passwordHash: string, now: number, keepSession?: string): Promise<boolean>;
-  verifyEmail(id: string, now: number): Promise<boolean>;
+  /** With an address: only while it is still the user's. */
+  verifyEmail(id: string, now: number, email?: string): Promise<boolean>;
+  changeProfile(id: string, profile: ProfileChanges, now: number): Promise<boolean>;
+  /** To an address that was just proven. `stale`: `from` is no longer the user's. */
+  changeEmail(id: string, from: string, to: string, now: number): Promise<'changed' | 'taken' | 'stale'>;
+  /** Cuts every grant, and removes the user and all that was kept of them. */
+  delete(user: Pick<User, 'id' | 'email'>, now: number): Promise<boolean>;
 }
+
+export type ProfileChanges = Pick<Profile, 'name' | 'preferredUsername' | 'picture' | 'locale'>;
 
 export type NewSession = {
   readonly idHash: string;
@@ -238,8 +262,15 @@ export interface SessionStore {
   /** The user of a live session, unless disabled. */
   findUser(idHash: string, now: number): Promise<User | undefined>;
   end(idHash: string): Promise<void>;
+  /** The user's live sessions, the newest first. */
+  list(userId: string, now: number): Promise<Session[]>;
+  /** False when it is not this user's. */
+  endOf(userId: string, idHash: string): Promise<boolean>;
+  endOthers(userId: string, keep: string): Promise<number>;
   sweep(limit: number, now: number): Promise<number>;
 }
+
+export type Session = Pick<NewSession, 'idHash' | 'address' | 'userAgent'> & { readonly createdAt: number };
 
 // ---- counters -------------------------------------------------------------------------------
 

@@ -61,10 +61,12 @@ export async function newVisit(
   return { context, page: await context.newPage() };
 }
 
-/** A PNG of the whole page, with nothing moving in it. */
-export async function screenshot(page: Page, path: string): Promise<void> {
+/** A PNG of the page, whole unless told otherwise, with nothing moving in it. */
+export async function screenshot(page: Page, path: string, { fullPage = true } = {}): Promise<void> {
   mkdirSync(dirname(path), { recursive: true });
-  await page.screenshot({ path, fullPage: true, animations: 'disabled', caret: 'hide' });
+  // The place that is kept for a scrollbar would be an empty stripe in the picture.
+  await page.evaluate("document.documentElement.style.scrollbarGutter = 'auto'");
+  await page.screenshot({ path, fullPage, animations: 'disabled', caret: 'hide' });
 }
 
 /** Another origin that waits for the browser to be sent to it: an application's callback. */
