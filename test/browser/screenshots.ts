@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
+import { newClientSecret } from '../../src/protocol/client-secret.ts';
 import { authorizePath, DAY, HOUR, MINUTE, newVerifier, Service, type TestClient } from '../service.ts';
 import { launchBrowser, NO_BROWSER, newVisit, SCHEMES, type Scheme, screenshot } from './browser.ts';
 
@@ -16,13 +17,17 @@ const service = await Service.start();
 const browser = await launchBrowser();
 try {
   const scene = await setScene(service);
-  for (const scheme of SCHEMES) await takeAll(service, browser, scene, scheme);
+  for (const scheme of SCHEMES) {
+    await takeAll(service, browser, scene, scheme);
+    await takeDashboard(service, browser, scene, scheme);
+  }
 } finally {
   await browser.close();
   await service.stop();
 }
 
-type Scene = { readonly email: string; readonly password: string; readonly client: TestClient };
+type Person = { readonly email: string; readonly password: string };
+type Scene = Person & { readonly client: TestClient; readonly developer: Person };
 
 /** A user with a history: two connected applications and a phone. */
 async function setScene(service: Service): Promise<Scene> {
@@ -49,7 +54,19 @@ async function setScene(service: Service): Promise<Scene> {
   const phone = await service.visitor(ada, PHONE);
   await phone.signIn();
   clock.advance(20 * MINUTE);
-  return { email: ada.email, password: ada.password, client: photos };
+  await rotateSecret(service, photos, owner.id);
+  return { email: ada.email, password: ada.password, client: photos, developer: owner };
+}
+
+/** The developer is amid changing over to a new secret. */
+async function rotateSecret(service: Service, client: TestClient, ownerId: string): Promise<void> {
+  const { clock, app } = service;
+  const secret = newClientSecret();
+  const applications = app.store.applications.ownedBy(ownerId);
+  await applications.addSecret(client.clientId, { id: 'second', secret, now: clock.ms });
+  clock.advance(26 * HOUR);
+  await service.revoke({ ...client, clientSecret: secret }, 'unknown');
+  clock.advance(5 * MINUTE);
 }
 
 async function takeAll(service: Service, browser: Browser, scene: Scene, scheme: Scheme): Promise<void> {
@@ -75,7 +92,30 @@ async function takeAll(service: Service, browser: Browser, scene: Scene, scheme:
   await context.close();
 }
 
-async function signIn(page: Page, service: Service, { email, password }: Scene): Promise<void> {
+async function takeDashboard(
+  service: Service,
+  browser: Browser,
+  { developer, client }: Scene,
+  colorScheme: Scheme,
+): Promise<void> {
+  const { context, page } = await newVisit(browser, {
+    viewport: VIEWPORT,
+    colorScheme,
+    deviceScaleFactor: 1,
+  });
+  await signIn(page, service, developer);
+  for (const [name, path] of [
+    ['dashboard', '/dashboard'],
+    ['new-application', '/dashboard/apps/new'],
+    ['application', `/dashboard/apps/${client.clientId}`],
+  ] as const) {
+    await page.goto(service.url + path);
+    await screenshot(page, `${FOLDER}${name}-${colorScheme}.png`, { fullPage: false });
+  }
+  await context.close();
+}
+
+async function signIn(page: Page, service: Service, { email, password }: Person): Promise<void> {
   await page.goto(`${service.url}/login`);
   await page.getByLabel('E-mail').fill(email);
   await page.getByLabel('Password', { exact: true }).fill(password);
