@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it, mock } from 'node:test';
+import { CreationLimit } from '../../src/dashboard/creation-limit.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
 import { HOUR, MINUTE, type Reply, Service } from '../service.ts';
 import {
@@ -268,6 +269,45 @@ describe('the limit of twenty creations an hour', () => {
     service.clock.advance(HOUR);
     for (const { status } of await create(20)) assert.equal(status, 200);
     assert.equal((await developer.newApplication()).status, 429);
+  });
+
+  it('gives back what was counted and not created, however many were refused meanwhile', async () => {
+    const { app, clock } = service;
+    const limit = new CreationLimit(app, 'somebody');
+    for (let i = 0; i < 20; i++) assert.equal(await limit.count(clock.ms), undefined);
+    for (let i = 0; i < 5; i++) assert.equal(await limit.count(clock.ms), clock.ms + HOUR);
+    await limit.takeBack();
+    assert.equal(await limit.count(clock.ms), undefined);
+    assert.equal(await limit.count(clock.ms), clock.ms + HOUR);
+  });
+
+  it('counts one when a form is sent twice so close together that both are begun', async () => {
+    const { applications } = service.app.store;
+    const form_id = 'sent-twice';
+    await developer.newApplication({ form_id });
+    const ownedBy = applications.ownedBy.bind(applications);
+    mock.method(applications, 'ownedBy', (ownerId: string) => {
+      const owned = ownedBy(ownerId);
+      mock.method(owned, 'createdBy', async () => undefined, { times: 1 });
+      return owned;
+    });
+    assert.equal((await developer.newApplication({ form_id })).status, 303);
+    mock.restoreAll();
+    for (const { status } of await create(19)) assert.equal(status, 200);
+    assert.equal((await developer.newApplication()).status, 429);
+  });
+
+  it('does not count a creation that the database refused', async () => {
+    const { applications } = service.app.store;
+    const ownedBy = applications.ownedBy.bind(applications);
+    mock.method(applications, 'ownedBy', (ownerId: string) => {
+      const owned = ownedBy(ownerId);
+      mock.method(owned, 'create', () => Promise.reject(new Error('the disk is full')));
+      return owned;
+    });
+    assert.equal((await developer.newApplication()).status, 500);
+    mock.restoreAll();
+    for (const { status } of await create(20)) assert.equal(status, 200);
   });
 
   it('follows the setting', async () => {

@@ -94,7 +94,10 @@ describe('the secrets of an application', () => {
     );
     const made = { ...first, clientSecret: 'postern_cs_made_elsewhere' };
     assert.match(await page(), /Ends <time datetime="2030-01-02/);
-    assert.equal((await developer.get(await developer.removalPath(made))).status, 409);
+    const removal = await developer.removalPath(made);
+    const { form_token } = formFields(await page(), path);
+    assert.equal((await developer.get(removal)).status, 409);
+    assert.equal((await developer.visitor.post(removal, { form_token: form_token! })).status, 409);
     assert.equal((await developer.removeSecret(first)).status, 303);
     assert.ok(await authenticates(service, made));
   });

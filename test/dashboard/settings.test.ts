@@ -69,11 +69,12 @@ describe('an application and its settings', () => {
   });
 
   it('stay as they are when the form does not name them', async () => {
-    await save({ scope_profile: 'optional', scope_email: 'required' });
+    await save({ scope_profile: 'optional', scope_email: 'none', homepage_url: 'https://app.example' });
     const { form_token } = formFields((await developer.get(path)).text, path);
     await developer.visitor.post(path, { form_token: form_token!, name: 'Renamed' });
-    const { name, redirectUris, optionalScope } = await stored();
-    assert.deepEqual([name, redirectUris, optionalScope], ['Renamed', [CALLBACK], parseScope('profile')]);
+    const { name, redirectUris, homepageUrl, scope, optionalScope } = await stored();
+    assert.deepEqual([name, redirectUris, homepageUrl], ['Renamed', [CALLBACK], 'https://app.example']);
+    assert.deepEqual([scope, optionalScope], [parseScope('profile'), parseScope('profile')]);
   });
 
   it('can lose the home page again', async () => {
