@@ -225,6 +225,8 @@ export async function askPassword(
   };
   try {
     const password = await ask('Password: ');
+    const fault = passwordFault(password);
+    if (fault) throw new CommandFailed(`${fault} Nothing was changed.`);
     if ((await ask('The same again: ')) === password) return password;
     throw new CommandFailed('The two passwords differ: nothing was changed. Try again.');
   } finally {
