@@ -102,13 +102,14 @@ export class Service {
   async createUser(
     email = `${newId().toLowerCase()}@example.com`,
     name: string | null = 'Ada Lovelace',
+    emailVerified = true,
   ): Promise<TestUser> {
     const id = newId();
     const hash = await passwordHash;
     await this.app.store.users.create({
       id,
       email,
-      emailVerified: true,
+      emailVerified,
       name,
       passwordHash: hash,
       now: this.clock.ms,
