@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Mailer } from './accounts/mail.ts';
 import type { Passwords } from './accounts/passwords.ts';
 import type { Config } from './config.ts';
 import type { Keys } from './keys.ts';
@@ -10,6 +11,7 @@ export type App = {
   readonly store: Store;
   readonly keys: Keys;
   readonly passwords: Passwords;
+  readonly mailer: Mailer;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly log: Logger;

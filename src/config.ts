@@ -16,8 +16,13 @@ export type Config = {
   readonly accessTokenTtl: number;
   readonly refreshTokenTtl: number;
   readonly rateLimit: number;
+  /** Applications that one user may create in an hour. */
+  readonly appCreationLimit: number;
   /** How many proxies to believe, or which. */
   readonly trustProxy: false | 1 | string;
+  /** Undefined: mail is written to the outbox in the data folder. */
+  readonly smtpUrl: string | undefined;
+  readonly mailFrom: string;
   readonly logLevel: LogLevel;
 };
 
@@ -71,7 +76,10 @@ export function readConfig(env: Environment): Config {
     accessTokenTtl: integer('POSTERN_ACCESS_TOKEN_TTL', 3600, 1, YEAR) * 1000,
     refreshTokenTtl: integer('POSTERN_REFRESH_TOKEN_TTL', 2_592_000, 1, YEAR) * 1000,
     rateLimit: integer('POSTERN_RATE_LIMIT', 30, 1, 1_000_000_000),
+    appCreationLimit: integer('POSTERN_APP_CREATION_LIMIT', 20, 1, 1_000_000_000),
     trustProxy: trustProxy(text('POSTERN_TRUST_PROXY'), faults),
+    smtpUrl: smtpUrl(text('POSTERN_SMTP_URL'), faults),
+    mailFrom: mailFrom(text('POSTERN_MAIL_FROM'), text('POSTERN_BASE_URL'), faults),
     logLevel: logLevel(text('POSTERN_LOG_LEVEL') ?? 'info', faults),
   };
   if (isPostgres(config.databaseUrl) && text('POSTERN_SECRET') === undefined) {
@@ -139,6 +147,26 @@ function isNetwork(text: string): boolean {
     /^\d{1,3}$/.test(prefix) &&
     Number(prefix) <= (version === 4 ? 32 : 128)
   );
+}
+
+function smtpUrl(raw: string | undefined, faults: string[]): string | undefined {
+  if (raw === undefined) return undefined;
+  const url = URL.canParse(raw) ? new URL(raw) : undefined;
+  if (url?.hostname && ['smtp:', 'smtps:'].includes(url.protocol)) return raw;
+  // It holds a password, so it is never repeated.
+  faults.push('POSTERN_SMTP_URL must be such as smtp://user:password@mail.example:587 or smtps://….');
+  return undefined;
+}
+
+/** The address that mail comes from; by default of the host that users know. */
+function mailFrom(raw: string | undefined, base: string | undefined, faults: string[]): string {
+  const host = base && URL.canParse(base) ? new URL(base).hostname : 'localhost';
+  if (raw === undefined) return `Postern <no-reply@${host}>`;
+  if (/^([^<>@"\r\n]+ <[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/.test(raw)) return raw;
+  faults.push(
+    `POSTERN_MAIL_FROM must be an address such as no-reply@id.example or Postern <no-reply@id.example>; it is "${raw}".`,
+  );
+  return '';
 }
 
 function logLevel(raw: string, faults: string[]): LogLevel {

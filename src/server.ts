@@ -5,10 +5,37 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import { home, showLogin, signIn, signOut } from './accounts/login.ts';
+import { changeProfile, endOtherSessions, endSession, showAccount } from './accounts/account.ts';
+import {
+  changeEmail,
+  changePassword,
+  deleteAccount,
+  sendVerification,
+  showDeleteAccount,
+} from './accounts/account-security.ts';
+import { disconnect, showConnections, showDisconnect } from './accounts/connections.ts';
+import { home, showLogin, showSignOut, signIn, signOut } from './accounts/login.ts';
+import {
+  forgotPassword,
+  resetPassword,
+  showForgotPassword,
+  showResetPassword,
+} from './accounts/password-reset.ts';
 import { PasswordsBusy } from './accounts/passwords.ts';
+import { confirmSignUp, showConfirmSignUp, showSignUp, signUp } from './accounts/sign-up.ts';
+import { showVerifyEmail, verifyEmail } from './accounts/verify-email.ts';
 import { type Answer, errorAnswer, type Note, withHeaders } from './answer.ts';
 import type { App } from './app.ts';
+import {
+  disableApplication,
+  enableApplication,
+  saveApplication,
+  showApplication,
+} from './dashboard/application.ts';
+import { showApplications } from './dashboard/applications.ts';
+import { confirmDeletion, deleteApplication } from './dashboard/delete-application.ts';
+import { createApplication, showNewApplication } from './dashboard/new-application.ts';
+import { addSecret, confirmSecretRemoval, removeSecret } from './dashboard/secrets.ts';
 import { decideConsent, showConsent } from './endpoints/authorize.ts';
 import { clientEndpoint } from './endpoints/client-request.ts';
 import { health } from './endpoints/health.ts';
@@ -51,12 +78,52 @@ function routes(app: App): Route[] {
     { method: 'GET', path: '/', handler: home },
     { method: 'GET', path: '/login', handler: showLogin },
     { method: 'POST', path: '/login', handler: signIn },
+    { method: 'GET', path: '/logout', handler: showSignOut },
     { method: 'POST', path: '/logout', handler: signOut },
+    { method: 'GET', path: '/signup', handler: showSignUp },
+    { method: 'POST', path: '/signup', handler: signUp },
+    { method: 'GET', path: '/signup/confirm', handler: showConfirmSignUp },
+    { method: 'POST', path: '/signup/confirm', handler: confirmSignUp },
+    { method: 'GET', path: '/forgot-password', handler: showForgotPassword },
+    { method: 'POST', path: '/forgot-password', handler: forgotPassword },
+    { method: 'GET', path: '/reset-password', handler: showResetPassword },
+    { method: 'POST', path: '/reset-password', handler: resetPassword },
+    { method: 'GET', path: '/verify-email', handler: showVerifyEmail },
+    { method: 'POST', path: '/verify-email', handler: verifyEmail },
+    { method: 'GET', path: '/account', handler: showAccount },
+    { method: 'POST', path: '/account/profile', handler: changeProfile },
+    { method: 'POST', path: '/account/email', handler: changeEmail },
+    { method: 'POST', path: '/account/email/verify', handler: sendVerification },
+    { method: 'POST', path: '/account/password', handler: changePassword },
+    { method: 'POST', path: '/account/sessions/end', handler: endSession },
+    { method: 'POST', path: '/account/sessions/end-others', handler: endOtherSessions },
+    { method: 'GET', path: '/account/delete', handler: showDeleteAccount },
+    { method: 'POST', path: '/account/delete', handler: deleteAccount },
+    { method: 'GET', path: '/account/connections', handler: showConnections },
+    { method: 'GET', path: '/account/connections/:client_id/disconnect', handler: showDisconnect },
+    { method: 'POST', path: '/account/connections/:client_id/disconnect', handler: disconnect },
+    { method: 'GET', path: '/dashboard', handler: showApplications },
+    { method: 'GET', path: '/dashboard/apps/new', handler: showNewApplication },
+    { method: 'POST', path: '/dashboard/apps/new', handler: createApplication },
+    { method: 'GET', path: '/dashboard/apps/:client_id', handler: showApplication },
+    { method: 'POST', path: '/dashboard/apps/:client_id', handler: saveApplication },
+    { method: 'POST', path: '/dashboard/apps/:client_id/disable', handler: disableApplication },
+    { method: 'POST', path: '/dashboard/apps/:client_id/enable', handler: enableApplication },
+    { method: 'GET', path: '/dashboard/apps/:client_id/delete', handler: confirmDeletion },
+    { method: 'POST', path: '/dashboard/apps/:client_id/delete', handler: deleteApplication },
+    { method: 'POST', path: '/dashboard/apps/:client_id/secrets', handler: addSecret },
+    {
+      method: 'GET',
+      path: '/dashboard/apps/:client_id/secrets/:secret_id/remove',
+      handler: confirmSecretRemoval,
+    },
+    { method: 'POST', path: '/dashboard/apps/:client_id/secrets/:secret_id/remove', handler: removeSecret },
   ];
 }
 
 /** Addresses that a person's browser asks for; everything else is answered in JSON. */
-const PAGES = /^\/($|login|logout|signup|account|dashboard|oauth\/authorize)/;
+const PAGES =
+  /^\/($|(login|logout|signup|forgot-password|reset-password|verify-email|account|dashboard|oauth\/authorize)(\/|$))/;
 
 export function buildServer(app: App): FastifyInstance {
   const server = Fastify({

@@ -7,6 +7,7 @@ const GRANTS_A_STEP = 1_000;
 /** One process sweeps at a time. When it is gone, another takes over after this. */
 const LEASE = 'sweeper';
 const LEASE_MS = 30_000;
+const SECURITY_EVENTS_KEPT_MS = 180 * 24 * 3600_000;
 const START: SweepPosition = { userId: '', grantId: '' };
 
 /**
@@ -71,6 +72,9 @@ export class Sweeper {
     await store.grants.sweepRevokedAccessTokens(GRANTS_A_STEP, now);
     await store.sessions.sweep(GRANTS_A_STEP, now);
     await store.counters.sweep(GRANTS_A_STEP, now);
+    await store.signUps.sweep(GRANTS_A_STEP, now);
+    await store.mailLinks.sweep(GRANTS_A_STEP, now);
+    await store.securityEvents.sweep(GRANTS_A_STEP, now - SECURITY_EVENTS_KEPT_MS);
     return next === undefined;
   }
 }

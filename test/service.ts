@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
+import { Mailer } from '../src/accounts/mail.ts';
 import { Passwords } from '../src/accounts/passwords.ts';
 import type { App } from '../src/app.ts';
 import { type Config, readConfig } from '../src/config.ts';
@@ -96,7 +97,8 @@ export class Service {
     const store = openStore(config.databaseUrl, { connections: config.databaseConnections });
     await store.migrate();
     const keys = deriveKeys(config.secret!);
-    const app: App = { config, store, keys, passwords: new Passwords(), now: () => clock.ms, log };
+    const mailer = new Mailer(config, log);
+    const app: App = { config, store, keys, passwords: new Passwords(), mailer, now: () => clock.ms, log };
     const http = buildServer(app);
     await http.listen({ host: '127.0.0.1', port: 0 });
     const { port } = http.server.address() as AddressInfo;
@@ -105,6 +107,7 @@ export class Service {
 
   async stop(): Promise<void> {
     await this.#server.close();
+    await this.app.mailer.stop();
     await this.app.store.close();
     if (this.#ownDatabase) await dropDatabase(this.#ownDatabase);
     rmSync(this.folder, { recursive: true, force: true });
@@ -113,13 +116,14 @@ export class Service {
   async createUser(
     email = `${newId().toLowerCase()}@example.com`,
     name: string | null = 'Ada Lovelace',
+    emailVerified = true,
   ): Promise<TestUser> {
     const id = newId();
     const hash = await passwordHash;
     await this.app.store.users.create({
       id,
       email,
-      emailVerified: true,
+      emailVerified,
       name,
       passwordHash: hash,
       now: this.clock.ms,
@@ -128,9 +132,16 @@ export class Service {
   }
 
   async createClient(
-    options: { redirectUris?: string[]; scope?: string; optionalScope?: string; ownerId?: string } = {},
+    options: {
+      name?: string;
+      redirectUris?: string[];
+      scope?: string;
+      optionalScope?: string;
+      ownerId?: string;
+    } = {},
   ): Promise<TestClient> {
     const {
+      name = 'Test application',
       redirectUris = [REDIRECT_URI],
       scope = 'profile email',
       optionalScope = '',
@@ -141,7 +152,7 @@ export class Service {
     await this.app.store.applications.create({
       clientId,
       ownerId,
-      name: 'Test application',
+      name,
       redirectUris,
       scope: parseScope(scope)!,
       optionalScope: parseScope(optionalScope)!,
@@ -209,6 +220,11 @@ export class Service {
     return answer.body as Tokens;
   }
 
+  /** Somebody with a browser of that name, not signed in yet. */
+  async visitor(user?: TestUser, userAgent = 'node'): Promise<Visitor> {
+    return new Visitor(this, user ?? (await this.createUser()), userAgent);
+  }
+
   async signedIn(user?: TestUser): Promise<Visitor> {
     const visitor = new Visitor(this, user ?? (await this.createUser()));
     await visitor.signIn();
@@ -268,14 +284,16 @@ export class Visitor {
   readonly user: TestUser;
   readonly cookies = new Map<string, string>();
   readonly #service: Service;
+  readonly #userAgent: string;
 
-  constructor(service: Service, user: TestUser) {
+  constructor(service: Service, user: TestUser, userAgent = 'node') {
     this.#service = service;
     this.user = user;
+    this.#userAgent = userAgent;
   }
 
   async get(path: string): Promise<Reply> {
-    return this.#keep(await this.#service.get(path, { cookie: this.#cookie() }));
+    return this.#keep(await this.#service.get(path, this.#headers()));
   }
 
   async post(
@@ -283,7 +301,7 @@ export class Visitor {
     form: Record<string, string>,
     headers: Record<string, string> = {},
   ): Promise<Reply> {
-    return this.#keep(await this.#service.post(path, form, { cookie: this.#cookie(), ...headers }));
+    return this.#keep(await this.#service.post(path, form, { ...this.#headers(), ...headers }));
   }
 
   async signIn(path = '/login', password = this.user.password): Promise<Reply> {
@@ -304,8 +322,9 @@ export class Visitor {
     return answer.headers.get('location') ?? '';
   }
 
-  #cookie(): string {
-    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  #headers(): Record<string, string> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    return { cookie, 'user-agent': this.#userAgent };
   }
 
   #keep(answer: Reply): Reply {

@@ -3,16 +3,22 @@ import { parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
 import type { User } from '../store/store.ts';
+import { knownBrowser, rememberAccount } from './known-browsers.ts';
+import { safeReturnTo } from './return-to.ts';
+import { userAgentOf } from './security-log.ts';
 
 const SESSION_TTL_MS = 14 * 24 * 3600 * 1000;
 const ID = /^[A-Za-z0-9_-]{43}$/;
-const LONGEST_USER_AGENT = 300;
+const KNOWN_TTL_MS = 365 * 24 * 3600 * 1000;
+const LONGEST_RETURN = 3000;
 
 /** A request's browser: its cookies, and the forms that were made for it. */
 export class Browser {
   readonly #app: App;
   readonly #request: FastifyRequest;
   readonly #sessionId: string | undefined;
+  readonly #known: string;
+  readonly #returnTo: string | undefined;
   #browserId: string | undefined;
   #setCookies: string[] = [];
 
@@ -23,6 +29,8 @@ export class Browser {
     const id = (name: string) => (ID.test(cookies[name] ?? '') ? cookies[name] : undefined);
     this.#sessionId = id(this.#name('session'));
     this.#browserId = id(this.#name('browser'));
+    this.#known = cookies[this.#name('known')] ?? '';
+    this.#returnTo = cookies[this.#name('return')];
   }
 
   /** Who is signed in, unless the session ended or the user was disabled. */
@@ -32,7 +40,7 @@ export class Browser {
   }
 
   /** Always a new id at sign-in, so that one planted before it is worth nothing. */
-  async signIn(user: User): Promise<void> {
+  async signIn(user: Pick<User, 'id'>): Promise<void> {
     if (this.#sessionId) await this.#app.store.sessions.end(hashId(this.#sessionId));
     const id = newId();
     const now = this.#app.now();
@@ -42,9 +50,41 @@ export class Browser {
       now,
       expiresAt: now + SESSION_TTL_MS,
       address: this.#request.ip,
-      userAgent: (this.#request.headers['user-agent'] ?? '').slice(0, LONGEST_USER_AGENT),
+      userAgent: userAgentOf(this.#request),
     });
     this.#setCookie('session', id, SESSION_TTL_MS);
+    this.remember(user.id);
+  }
+
+  /** Gives this browser guesses of its own at the account's password. */
+  remember(userId: string): void {
+    this.#setCookie('known', rememberAccount(this.#app.keys.pages, this.#known, userId), KNOWN_TTL_MS);
+  }
+
+  /** Undefined when this browser never signed in to the account. */
+  knownFor(userId: string): string | undefined {
+    return knownBrowser(this.#app.keys.pages, this.#known, userId);
+  }
+
+  /** What the store knows this session by. */
+  get sessionHash(): string {
+    return this.#sessionId ? hashId(this.#sessionId) : '';
+  }
+
+  /** What this browser is recognised by while nobody is signed in; undefined before it was given a form. */
+  get mark(): string | undefined {
+    return this.#browserId && hashId(this.#browserId);
+  }
+
+  /** Where this browser was going when its owner stopped to make an account. */
+  get returnTo(): string {
+    return safeReturnTo(this.#returnTo);
+  }
+
+  keepReturnTo(path: string): void {
+    const worth = path !== '/' && path.length <= LONGEST_RETURN;
+    if (worth || this.#returnTo !== undefined)
+      this.#setCookie('return', worth ? path : '', worth ? undefined : 0);
   }
 
   async signOut(): Promise<void> {

@@ -1,5 +1,6 @@
 import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { isCommonPassword } from './common-passwords.ts';
 
 const argon2Async = promisify(argon2);
 
@@ -16,12 +17,33 @@ const DECOY = `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${'A'.repea
 export const SHORTEST_PASSWORD = 8;
 export const LONGEST_PASSWORD = 128;
 
-/** NIST SP 800-63B: a length and nothing else is demanded. Characters are counted, not bytes. */
-export function passwordFault(password: string): string | undefined {
+/** What is left of a password beside the user's own words must be this long to count for anything. */
+const SHORTEST_REST = 4;
+
+/**
+ * NIST SP 800-63B: a length, and not what is guessed first: common passwords and the user's own
+ * name and address (`about`). Nothing else is demanded. Characters are counted, not bytes.
+ */
+export function passwordFault(password: string, about: readonly string[] = []): string | undefined {
   const length = [...password].length;
   if (length < SHORTEST_PASSWORD) return `The password needs at least ${SHORTEST_PASSWORD} characters.`;
   if (length > LONGEST_PASSWORD) return `The password can have at most ${LONGEST_PASSWORD} characters.`;
+  if (isCommonPassword(password)) return 'This password is among the first that are tried. Choose another.';
+  if (restBeside(password, about).length < SHORTEST_REST)
+    return 'This password is too close to your name or e-mail address. Choose another.';
   return undefined;
+}
+
+/** The password without the words that anybody who knows the user would try, and without a single repeated character. */
+function restBeside(password: string, about: readonly string[]): string {
+  const plain = (text: string) => text.normalize('NFKC').toLowerCase();
+  const words = about
+    .map(plain)
+    .flatMap((text) => [text, ...text.split(/[^\p{L}\p{N}]+/u)])
+    .filter((word) => word.length >= 3)
+    .sort((a, b) => b.length - a.length);
+  const rest = [...words, 'postern'].reduce((text, word) => text.replaceAll(word, ''), plain(password));
+  return new Set(rest).size === 1 ? '' : rest;
 }
 
 /** Too many passwords wait to be hashed: the caller answers "busy" rather than let memory and time grow. */

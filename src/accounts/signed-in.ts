@@ -23,13 +23,16 @@ type Handler = (app: App, http: FastifyRequest) => Promise<Answer>;
 
 /**
  * The door to every page of the account and the dashboard. Without a session: to the sign-in
- * page and back. A form without its token: 403, and nothing done.
+ * page and back, with a form to the page it stood on. A form without its token: 403, and nothing done.
  */
-export function signedIn(handler: (app: App, request: SignedInRequest) => Promise<Answer> | Answer): Handler {
+export function signedIn(
+  handler: (app: App, request: SignedInRequest) => Promise<Answer> | Answer,
+  pageOfForm: (http: FastifyRequest) => string = () => '/',
+): Handler {
   return async (app, http) => {
     const browser = new Browser(app, http);
     const user = await browser.user();
-    if (!user) return redirect(loginPath(http.method === 'POST' ? '/' : http.url));
+    if (!user) return redirect(loginPath(http.method === 'POST' ? pageOfForm(http) : http.url));
     const form = http.method === 'POST' ? formOf(http) : new Map<string, string>();
     if (http.method === 'POST' && !browser.sentForm(form)) return outOfDate(http);
     const frame = { email: user.email, formToken: browser.formToken() };

@@ -1,9 +1,14 @@
-import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../config.ts';
+import {
+  exampleAuthorizeUrl,
+  newClientId,
+  redirectUriCountFault,
+  redirectUriFaultInWords,
+} from '../protocol/application.ts';
 import { newClientSecret } from '../protocol/client-secret.ts';
-import { explainRedirectUriFault, redirectUriFault } from '../protocol/redirect-uri.ts';
+import { nameFault } from '../protocol/name.ts';
 import {
   formatScope,
   includes,
@@ -21,7 +26,6 @@ import {
   failOn,
   isoTime,
   listing,
-  nameFault,
   printable,
   type Result,
   readableTime,
@@ -29,7 +33,6 @@ import {
 } from './output.ts';
 import { unknownUser } from './users.ts';
 
-const MOST_REDIRECT_URIS = 20;
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -113,7 +116,7 @@ function createApplication(options: CreateOptions): Promise<Result> {
     if (!owner) faults.push(unknownUser(options.owner).message);
     failOn(faults, 'No application was created');
 
-    const clientId = `app_${randomBytes(12).toString('hex')}`;
+    const clientId = newClientId();
     const secret = newClientSecret();
     const ownerId = owner!.id;
     await store.applications.create({
@@ -141,17 +144,12 @@ function createApplication(options: CreateOptions): Promise<Result> {
 
 const collected = (uri: string, earlier: string[] = []): string[] => [...earlier, uri];
 
-function redirectUriFaults(uris: readonly string[]): string[] {
-  const faults = uris.flatMap((uri) => {
-    const fault = redirectUriFault(uri);
-    return fault ? [`The redirect URI ${printable(uri)} ${explainRedirectUriFault(fault)}.`] : [];
+function redirectUriFaults(uris: readonly string[]): (string | undefined)[] {
+  const faults = uris.map((uri) => {
+    const words = redirectUriFaultInWords(uri);
+    return words && `The redirect URI ${printable(uri)} ${words}.`;
   });
-  if (uris.length > MOST_REDIRECT_URIS) {
-    faults.push(
-      `There are ${uris.length} redirect URIs: an application can have at most ${MOST_REDIRECT_URIS}.`,
-    );
-  }
-  return faults;
+  return [...faults, redirectUriCountFault(uris.length)];
 }
 
 type Scopes = {
@@ -186,21 +184,9 @@ const credentials = (clientId: string, secret: string): string =>
     ['client_secret', secret],
   ]);
 
-function authorizeExample(config: Config, application: Application): string {
-  const query = new URLSearchParams({
-    response_type: 'code',
-    client_id: application.clientId,
-    redirect_uri: application.redirectUris[0]!,
-    scope: formatScope(application.scope),
-    state: 'STATE',
-    code_challenge: 'CODE_CHALLENGE',
-    code_challenge_method: 'S256',
-  });
-  return (
-    `Its users begin here, with a fresh STATE and CODE_CHALLENGE each time:\n  ${config.baseUrl}/oauth/authorize?${query}\n` +
-    'CODE_CHALLENGE is BASE64URL(SHA256(code_verifier)): PKCE, RFC 7636.'
-  );
-}
+const authorizeExample = (config: Config, application: Application): string =>
+  `Its users begin here, with a fresh STATE and CODE_CHALLENGE each time:\n  ${exampleAuthorizeUrl(config.baseUrl, application)}\n` +
+  'CODE_CHALLENGE is BASE64URL(SHA256(code_verifier)): PKCE, RFC 7636.';
 
 function listApplications(): Promise<Result> {
   return withStore(async ({ store }) => {
@@ -257,7 +243,9 @@ function setDisabled(clientId: string, disabled: boolean): Promise<Result> {
     const owner = await ownerOf(store, application);
     const name = printable(application.name);
     const state = disabled ? 'disabled' : 'enabled';
-    if ((application.disabledAt !== null) === disabled) {
+    // What its owner disabled the operator can disable as well: then the owner cannot enable it.
+    const already = disabled ? application.disabledBy === 'operator' : application.disabledAt === null;
+    if (already) {
       return { text: `${name} is ${state} already.`, json: applicationJson(application, owner) };
     }
     await store.applications.setDisabled(clientId, disabled, Date.now());

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { ConfigError } from '../config.ts';
+import { UNPRINTABLE } from '../protocol/name.ts';
 
 /** A command could not do what was asked. The message is for a person: what happened, and what to do next. */
 export class CommandFailed extends Error {
@@ -65,8 +66,6 @@ function escaped(json: string): string {
   return json.replaceAll(/[\x7f-\x9f]/g, (control) => `\\u00${control.charCodeAt(0).toString(16)}`);
 }
 
-/** Controls, line separators, and what turns the direction of the text around it. */
-export const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 const ALL_UNPRINTABLE = new RegExp(UNPRINTABLE, 'gu');
 
 /** Names come from strangers as well: one must not be able to drive the operator's terminal. */
@@ -111,12 +110,3 @@ function width(text: string): number {
 export const isoTime = (time: number): string => new Date(time).toISOString();
 
 export const readableTime = (time: number): string => `${isoTime(time).slice(0, 16).replace('T', ' ')} UTC`;
-
-const LONGEST_NAME = 80;
-
-/** What is wrong with a name that users will read, or undefined. Characters are counted, not bytes. */
-export function nameFault(name: string): string | undefined {
-  const length = [...name].length;
-  if (length < 1 || length > LONGEST_NAME) return `The name must have 1 to ${LONGEST_NAME} characters.`;
-  return UNPRINTABLE.test(name) ? 'The name holds a control character: leave it out.' : undefined;
-}

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { type Command, InvalidArgumentError } from 'commander';
 import { destination, pino } from 'pino';
+import { Mailer } from '../accounts/mail.ts';
 import { Passwords } from '../accounts/passwords.ts';
 import type { App } from '../app.ts';
 import { type Config, isPostgres, readConfig } from '../config.ts';
@@ -79,7 +80,8 @@ const WRONG_SECRET =
 
 async function run(config: Config, store: Store, keys: Keyring): Promise<void> {
   const log = pino({ level: config.logLevel, base: null }, destination({ sync: false, minLength: 4096 }));
-  const app: App = { config, store, keys, passwords: new Passwords(), now: Date.now, log };
+  const mailer = new Mailer(config, log);
+  const app: App = { config, store, keys, passwords: new Passwords(), mailer, now: Date.now, log };
   const server = buildServer(app);
   await server.listen({ host: config.host, port: config.port }).catch(explainListenError(config));
   const sweeper = new Sweeper(app);
@@ -97,6 +99,7 @@ async function run(config: Config, store: Store, keys: Keyring): Promise<void> {
     await server.close();
     keys.stop();
     await sweeper.stop();
+    await mailer.stop();
     await store.close();
     log.flush(() => process.exit(0));
   };

@@ -3,6 +3,8 @@ import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { Passwords, passwordFault } from '../accounts/passwords.ts';
 import { newId } from '../protocol/credentials.ts';
+import { emailFault } from '../protocol/email-address.ts';
+import { nameFault } from '../protocol/name.ts';
 import type { Store, User } from '../store/store.ts';
 import { withStore } from './database.ts';
 import {
@@ -12,7 +14,6 @@ import {
   failOn,
   isoTime,
   listing,
-  nameFault,
   printable,
   type Result,
   readableTime,
@@ -22,12 +23,6 @@ import {
 const PASSWORD_HELP = 'the password; - reads it from standard input, left out it is asked for';
 /** Far beyond the longest password: enough to tell that what comes in is none. */
 const LONGEST_INPUT = 4096;
-const LONGEST_EMAIL = 254;
-/** One @ and a host with a dot: whether mail arrives there is the real proof. */
-const EMAIL = /^[^\s@]{1,64}@[^\s@.]+(\.[^\s@.]+)+$/u;
-/** What an address could only hold in quotes, and what nobody sees. */
-const NOT_IN_EMAIL = /["(),:;<>[\\\]\p{Cc}\p{Cf}]/u;
-
 export function addUsersCommands(program: Command): void {
   const users = addGroup(program, 'users', 'create, list and change user accounts');
 
@@ -76,7 +71,7 @@ async function createUser(options: CreateOptions): Promise<Result> {
   // Nobody should type a password twice only to hear that the address has a typing error.
   if (options.password === undefined) failOn(faults, 'No user was created');
   const password = await readPassword(options.password);
-  const fault = passwordFault(password);
+  const fault = passwordFault(password, [email, name]);
   failOn(fault ? [...faults, fault] : faults, 'No user was created');
 
   const passwordHash = await new Passwords().hash(password);
@@ -146,7 +141,7 @@ function setPassword(email: string, options: { password?: string }): Promise<Res
   return withStore(async ({ store }) => {
     const user = await known(store, email);
     const password = await readPassword(options.password);
-    const fault = passwordFault(password);
+    const fault = passwordFault(password, [user.email, user.name ?? '']);
     failOn(fault ? [fault] : [], 'The password was not changed');
     await store.users.setPassword(user.id, await new Passwords().hash(password), Date.now());
     return {
@@ -185,12 +180,6 @@ function userJson(user: User) {
     created_at: isoTime(user.createdAt),
     disabled: user.disabledAt !== null,
   };
-}
-
-export function emailFault(email: string): string | undefined {
-  if (email.length > LONGEST_EMAIL) return `The e-mail can have at most ${LONGEST_EMAIL} characters.`;
-  if (EMAIL.test(email) && !NOT_IN_EMAIL.test(email)) return undefined;
-  return `"${printable(email)}" is not an e-mail address such as ada@example.com.`;
 }
 
 /** As given, from standard input, or asked on the terminal: the last two keep it out of the shell's history. */

@@ -1,10 +1,12 @@
 import type { FastifyRequest } from 'fastify';
 import { Browser } from '../accounts/browser.ts';
 import { loginPath } from '../accounts/return-to.ts';
+import { recordEvent } from '../accounts/security-log.ts';
 import { type Answer, redirect } from '../answer.ts';
 import type { App } from '../app.ts';
 import { formOf } from '../form.ts';
 import { formTargetOf, page } from '../page-answer.ts';
+import { type AuthorizeFault, authorizeErrorPage } from '../pages/authorize-error.ts';
 import { consentPage } from '../pages/consent.ts';
 import { messagePage } from '../pages/message.ts';
 import { type AuthorizationQuery, parseAuthorizationQuery } from '../protocol/authorization-request.ts';
@@ -42,7 +44,9 @@ export async function showConsent(app: App, http: FastifyRequest): Promise<Answe
   const { application, redirectUri, scope } = request;
   const content = consentPage({
     applicationName: application.name,
-    userEmail: user.email,
+    claimedSite: application.homepageUrl === null ? undefined : new URL(application.homepageUrl).host,
+    ownerDomain: await ownerDomain(app, application),
+    user,
     scope,
     optionalScope: application.optionalScope,
     redirectHost: new URL(redirectUri).host,
@@ -51,6 +55,12 @@ export async function showConsent(app: App, http: FastifyRequest): Promise<Answe
     switchAccountTo: self,
   });
   return page(content, { formTarget: formTargetOf(redirectUri), note: { client: application.clientId } });
+}
+
+/** Who is behind an application, as far as it was proven: the domain of its owner's confirmed address. */
+async function ownerDomain(app: App, { ownerId }: Application): Promise<string | undefined> {
+  const owner = await app.store.users.find(ownerId);
+  return owner?.emailVerified ? owner.email.slice(owner.email.lastIndexOf('@') + 1) : undefined;
 }
 
 /** POST /oauth/authorize: the user's answer. Whatever is not a yes is a no. */
@@ -64,7 +74,7 @@ export async function decideConsent(app: App, http: FastifyRequest): Promise<Ans
   const user = await browser.user();
   if (!user) return redirect(loginPath(`/oauth/authorize?${pending.query}`));
   if (given(form, 'decision') !== 'allow') return refuse(app, request, 'access_denied');
-  return allow(app, request, pending, user, grantedScope(request, form));
+  return allow(app, http, request, pending, user, grantedScope(request, form));
 }
 
 /**
@@ -73,6 +83,7 @@ export async function decideConsent(app: App, http: FastifyRequest): Promise<Ans
  */
 async function allow(
   app: App,
+  http: FastifyRequest,
   request: AuthorizationRequest,
   pending: PendingConsent,
   user: User,
@@ -92,6 +103,10 @@ async function allow(
     expiresAt: now + app.config.codeTtl,
   });
   if (!created) return redirect(`/oauth/authorize?${query}`);
+  await recordEvent(app, http, user.id, 'granted', {
+    id: `granted ${grantId}`,
+    clientId: application.clientId,
+  });
   const code = app.keys.sealer.sealCode({ userId: user.id, grantId, generation: 0 });
   return redirect(redirectWith(redirectUri, { code, iss: app.config.baseUrl }, rawState), {
     client: application.clientId,
@@ -118,14 +133,16 @@ async function readRequest(
   query: string,
 ): Promise<AuthorizationRequest | Answer> {
   const asked = parseAuthorizationQuery(query);
-  if (asked.clientId === undefined) return refusedPage(http, 'client_id_missing');
-  const application = await app.store.applications.find(asked.clientId);
-  if (!application) return refusedPage(http, 'client_unknown');
-  if (application.disabledAt !== null) return refusedPage(http, 'client_disabled', application);
-  const { redirectUri, codeChallenge, rawState } = asked;
-  if (redirectUri === undefined) return refusedPage(http, 'redirect_uri_missing', application);
+  const { clientId, redirectUri, codeChallenge, rawState } = asked;
+  const refused = (reason: AuthorizeFault, application?: Application) =>
+    refusedPage(http, asked, reason, application);
+  if (clientId === undefined) return refused('client_id_missing');
+  const application = await app.store.applications.find(clientId);
+  if (!application) return refused('client_unknown');
+  if (application.disabledAt !== null) return refused('client_disabled', application);
+  if (redirectUri === undefined) return refused('redirect_uri_missing', application);
   if (!application.redirectUris.includes(redirectUri))
-    return refusedPage(http, 'redirect_uri_unregistered', application);
+    return refused('redirect_uri_unregistered', application);
 
   const scope = asked.scope ?? application.scope;
   const request = { application, redirectUri, rawState, codeChallenge, scope };
@@ -146,34 +163,16 @@ function refuse(
   return redirect(location, { client: application.clientId, reason: error });
 }
 
-type PageReason =
-  | 'client_id_missing'
-  | 'client_unknown'
-  | 'client_disabled'
-  | 'redirect_uri_missing'
-  | 'redirect_uri_unregistered';
-
-const PAGE_WORDS: Record<PageReason, string> = {
-  client_id_missing:
-    'The request does not say which application it comes from: client_id is missing or given more than once.',
-  client_unknown: 'No application is registered under the client_id of the request.',
-  client_disabled: 'The application that sent you here is disabled.',
-  redirect_uri_missing:
-    'The request does not say where to return to: redirect_uri is missing or given more than once.',
-  redirect_uri_unregistered:
-    'The redirect_uri of the request is not one that the application registered, character for character.',
-};
-
-function refusedPage(http: FastifyRequest, reason: PageReason, application?: Application): Answer {
-  const content = messagePage({
-    title: 'This request cannot be answered',
-    paragraphs: [
-      PAGE_WORDS[reason],
-      'You can close this page. If you develop the application, correct its authorization request and try again.',
-    ],
-    requestId: http.id,
-  });
-  return page(content, { status: 400, note: { client: application?.clientId, reason } });
+/** The name of the application is told: whoever has its client_id has seen its consent screen. Its addresses are not. */
+function refusedPage(
+  http: FastifyRequest,
+  { clientId, redirectUri }: AuthorizationQuery,
+  fault: AuthorizeFault,
+  application?: Application,
+): Answer {
+  const applicationName = application?.name;
+  const content = authorizeErrorPage({ fault, applicationName, clientId, redirectUri, requestId: http.id });
+  return page(content, { status: 400, note: { client: application?.clientId, reason: fault } });
 }
 
 function staleForm(http: FastifyRequest): Answer {

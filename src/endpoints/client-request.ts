@@ -120,7 +120,7 @@ function basicCredentials(header: string | undefined): Credentials | undefined {
 }
 
 /** An unknown client costs the same hash and comparison as a known one. */
-const NO_SECRET = [{ hash: hashClientSecret(''), expiresAt: 0 }];
+const NO_SECRET = [{ id: '', hash: hashClientSecret(''), expiresAt: 0 }];
 
 async function authenticate(
   app: App,
@@ -130,9 +130,11 @@ async function authenticate(
 ): Promise<Application | undefined> {
   const application = await app.store.applications.find(clientId);
   const presented = hashClientSecret(secret);
-  let matched = false;
-  for (const { hash, expiresAt } of application?.secrets ?? NO_SECRET) {
-    if (secretMatches(presented, hash) && (expiresAt === null || expiresAt > now)) matched = true;
+  let matchedId: string | undefined;
+  for (const { id, hash, expiresAt } of application?.secrets ?? NO_SECRET) {
+    if (secretMatches(presented, hash) && (expiresAt === null || expiresAt > now)) matchedId = id;
   }
-  return matched && application?.disabledAt === null ? application : undefined;
+  if (matchedId === undefined || application?.disabledAt !== null) return undefined;
+  app.store.applications.noteSecretUse(application.clientId, matchedId, now);
+  return application;
 }

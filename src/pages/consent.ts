@@ -1,10 +1,15 @@
+import type { Profile } from '../protocol/claims.ts';
 import { includes, type ScopeName, type ScopeSet, scopeNames, scopeOf } from '../protocol/scope.ts';
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
 
 export type ConsentProps = {
   readonly applicationName: string;
-  readonly userEmail: string;
+  /** Where it says that it is at home. Nobody checked. */
+  readonly claimedSite: string | undefined;
+  /** The domain of its owner's address, when that was proven. */
+  readonly ownerDomain: string | undefined;
+  readonly user: Profile;
   readonly scope: ScopeSet;
   readonly optionalScope: ScopeSet;
   /** Where the browser goes next. */
@@ -15,43 +20,73 @@ export type ConsentProps = {
   readonly switchAccountTo: string;
 };
 
-const WORDS: Record<ScopeName, string> = {
-  profile: 'Your profile: name, user name, picture and language',
-  email: 'Your e-mail address and whether it is verified',
+const TITLES: Record<ScopeName, string> = { profile: 'Profile', email: 'E-mail address' };
+
+type Value = readonly [label: string, value: string | null];
+
+/** What the application will read, with the user's own values: nobody has to guess what a scope means. */
+const VALUES: Record<ScopeName, (user: Profile) => readonly Value[]> = {
+  profile: ({ name, preferredUsername, picture, locale }) => [
+    ['name', name],
+    ['user name', preferredUsername],
+    ['picture', picture],
+    ['language', locale],
+  ],
+  email: ({ email, emailVerified }) => [
+    ['Your e-mail', `${email}, ${emailVerified ? 'verified' : 'not verified'}`],
+  ],
 };
 
 export function consentPage(props: ConsentProps): Html {
-  const {
-    applicationName,
-    userEmail,
-    scope,
-    optionalScope,
-    redirectHost,
-    request,
-    formToken,
-    switchAccountTo,
-  } = props;
-  const item = (name: ScopeName) =>
-    includes(optionalScope, scopeOf(name))
-      ? html`<li><label class="choice"><input type="checkbox" name="scope_${name}" value="yes" checked> ${WORDS[name]} (optional)</label></li>`
-      : html`<li>${WORDS[name]}</li>`;
+  const { applicationName, user, scope, redirectHost, request, formToken, switchAccountTo } = props;
   return gateLayout(
     `Connect ${applicationName}`,
-    html`<h1>Let <strong>${applicationName}</strong> use your account?</h1>
-<p>It will be able to read:</p>
+    html`<div class="stack tight">
+<h1>Let <span class="asker">${applicationName}</span> use your account?</h1>
+<p class="muted">${provenance(props)}</p>
+</div>
 <form class="stack" method="post" action="/oauth/authorize">
 <input type="hidden" name="request" value="${request}">
-<ul class="stack tight">${scopeNames(scope).map(item)}</ul>
-<p class="muted">You then go to ${redirectHost}.</p>
+<p>It will be able to read:</p>
+<ul class="scopes">
+${scopeNames(scope).map((name) => item(name, props))}</ul>
 <div class="actions even">
 <button name="decision" value="deny">Deny</button>
 <button class="primary" name="decision" value="allow">Allow</button>
 </div>
+<p class="muted small">Either way you then go to <strong>${redirectHost}</strong>. You can disconnect it at any time under Connections.</p>
 </form>
-<form method="post" action="/logout">
+<hr>
+<form class="small" method="post" action="/logout">
 <input type="hidden" name="form_token" value="${formToken}">
 <input type="hidden" name="return_to" value="${switchAccountTo}">
-<p class="muted">Signed in as ${userEmail}. <button class="link">Use another account</button></p>
+<p class="muted">Signed in as <strong>${user.email}</strong>. <button class="link">Use another account</button></p>
 </form>`,
   );
+}
+
+/** The host that the answer goes to is checked, the owner's domain where it was proven; the rest is what it says of itself. */
+function provenance({ redirectHost, claimedSite, ownerDomain }: ConsentProps): Html {
+  const claim =
+    claimedSite !== undefined &&
+    claimedSite !== redirectHost &&
+    html` It says that it belongs to ${claimedSite}.`;
+  return ownerDomain
+    ? html`From <strong>${redirectHost}</strong>, registered by somebody at <strong>${ownerDomain}</strong>.${claim}`
+    : html`From <strong>${redirectHost}</strong>. Who registered it is not confirmed.${claim}`;
+}
+
+function item(name: ScopeName, { user, optionalScope }: ConsentProps): Html {
+  const values = ownValues(VALUES[name](user));
+  if (!includes(optionalScope, scopeOf(name)))
+    return html`<li><strong>${TITLES[name]}</strong>${values}</li>\n`;
+  return html`<li><label class="choice"><input type="checkbox" name="scope_${name}" value="yes" checked aria-describedby="scope-${name}-values"> <strong>${TITLES[name]}</strong> <span class="badge">Optional</span></label><div id="scope-${name}-values" class="indented">${values}</div></li>\n`;
+}
+
+/** What is not known yet is read as well once it is there, so it is named too. */
+function ownValues(values: readonly Value[]): Html {
+  const unset = values.filter(([, value]) => value === null).map(([label]) => label);
+  return html`<dl class="values">${values.map(
+    ([label, value]) => value !== null && html`<div><dt>Your ${label}:</dt> <dd>${value}</dd></div>\n`,
+  )}</dl>${unset.length > 0 && html`<p class="muted small">Not set by you: ${unset.join(', ')}</p>`}`;
 }

@@ -1,23 +1,16 @@
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
 
-export function homePage({
-  userEmail,
-  formToken,
-}: {
-  readonly userEmail?: string;
-  readonly formToken: string;
-}): Html {
+/** What somebody meets who is not signed in. */
+export function homePage(): Html {
   return gateLayout(
     'Welcome',
-    userEmail
-      ? html`<h1>Signed in</h1>
-<p>You are signed in as ${userEmail}.</p>
-<form method="post" action="/logout">
-<input type="hidden" name="form_token" value="${formToken}">
-<div class="actions"><button>Sign out</button></div>
-</form>`
-      : html`<h1>Postern</h1>
-<p>This service lets applications act for you, with your consent. <a href="/login">Sign in</a></p>`,
+    html`<h1>Your account, on your terms</h1>
+<p>Applications ask here before they use your account. You see what they ask for, you decide, and you can change your mind at any time.</p>
+<div class="actions even">
+<a class="button primary" href="/login">Sign in</a>
+<a class="button" href="/signup">Sign up</a>
+</div>`,
+    html`Building an application? <a href="/dashboard">Register it here</a>`,
   );
 }

@@ -7,13 +7,25 @@ export type LoginProps = {
   readonly returnTo: string;
   readonly email?: string;
   readonly error?: string | undefined;
+  /** A key of DONE: what was just done elsewhere. */
+  readonly done?: string | undefined;
 };
 
-export function loginPage({ formToken, returnTo, email = '', error }: LoginProps): Html {
+const DONE: Readonly<Record<string, string>> = {
+  reset: 'Your password is changed, and every browser was signed out. Sign in with the new one.',
+  deleted: 'Your account is deleted. Thank you for having been here.',
+  taken: 'This address has an account already. Sign in to it.',
+};
+
+const onward = (path: string, returnTo: string): string =>
+  returnTo === '/' ? path : `${path}?return_to=${encodeURIComponent(returnTo)}`;
+
+export function loginPage({ formToken, returnTo, email = '', error, done = '' }: LoginProps): Html {
+  const told = Object.hasOwn(DONE, done) && DONE[done];
   return gateLayout(
     'Sign in',
     html`<h1>Sign in</h1>
-${error && notice('error', error)}
+${error ? notice('error', error) : told && notice('success', told)}
 <form class="stack" method="post" action="/login">
 <input type="hidden" name="form_token" value="${formToken}">
 <input type="hidden" name="return_to" value="${returnTo}">
@@ -21,5 +33,7 @@ ${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocompl
 ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: email !== '' })}
 <div class="actions even"><button class="primary">Sign in</button></div>
 </form>`,
+    html`<p>New here? <a href="${onward('/signup', returnTo)}">Create an account</a></p>
+<p><a href="/forgot-password">Forgot your password?</a></p>`,
   );
 }

@@ -5,15 +5,17 @@ export type MessageProps = {
   readonly title: string;
   /** What happened and what to do next, a paragraph each. */
   readonly paragraphs: readonly string[];
+  readonly next?: { readonly path: string; readonly label: string };
   readonly requestId?: string;
 };
 
 /** A page that tells something: mostly that something went wrong. */
-export function messagePage({ title, paragraphs, requestId }: MessageProps): Html {
+export function messagePage({ title, paragraphs, next, requestId }: MessageProps): Html {
   return gateLayout(
     title,
     html`<h1>${title}</h1>
 ${paragraphs.map((paragraph) => html`<p>${paragraph}</p>\n`)}
+${next && html`<div class="actions even"><a class="button primary" href="${next.path}">${next.label}</a></div>`}
 ${requestId && html`<p class="muted small">Request ${requestId}</p>`}`,
   );
 }

@@ -22,12 +22,15 @@ export type FieldProps = {
   readonly maxLength?: number;
   readonly minLength?: number;
   readonly autofocus?: boolean;
+  /** Where a page has several fields of one name. */
+  readonly id?: string;
 };
 
 /** A labelled input with its hint and its errors, tied together for screen readers. */
 export function field(props: FieldProps): Html {
   const { name, type = 'text', value = '', autocomplete, required, maxLength, minLength, autofocus } = props;
-  const input = html`<input id="${name}" name="${name}" type="${type}" value="${type === 'password' ? '' : value}"${attributes(
+  const { id = name } = props;
+  const input = html`<input id="${id}" name="${name}" type="${type}" value="${type === 'password' ? '' : value}"${attributes(
     {
       autocomplete,
       maxlength: maxLength,
@@ -36,7 +39,7 @@ export function field(props: FieldProps): Html {
       autofocus,
     },
   )}${described(props)}>`;
-  const reveal = html`<button type="button" data-reveal="${name}" aria-pressed="false" aria-label="Show ${props.label.toLowerCase()}" hidden>Show</button>`;
+  const reveal = html`<button type="button" data-reveal="${id}" aria-pressed="false" aria-label="Show ${props.label.toLowerCase()}" hidden>Show</button>`;
   return labelled(
     props,
     type === 'password' ? html`<div class="with-button">${input}${reveal}</div>` : input,
@@ -45,26 +48,26 @@ export function field(props: FieldProps): Html {
 
 /** Several lines of text. */
 export function textArea(props: FieldProps & { readonly rows?: number }): Html {
-  const { name, value = '', required, rows = 4 } = props;
+  const { name, id = name, value = '', required, rows = 4 } = props;
   return labelled(
     props,
-    html`<textarea id="${name}" name="${name}" rows="${rows}" spellcheck="false"${attributes({ required })}${described(props)}>${value}</textarea>`,
+    html`<textarea id="${id}" name="${name}" rows="${rows}" spellcheck="false"${attributes({ required })}${described(props)}>${value}</textarea>`,
   );
 }
 
-function labelled({ name, label, hint, errors }: FieldProps, control: Html): Html {
+function labelled({ name, id = name, label, hint, errors }: FieldProps, control: Html): Html {
   return html`<div class="field">
-<label for="${name}">${label}</label>
+<label for="${id}">${label}</label>
 ${control}
-${hint && html`<span class="hint" id="${name}-hint">${hint}</span>`}
-${errors?.length === 1 && html`<span class="error" id="${name}-error">${errors[0]}</span>`}
-${errors && errors.length > 1 && html`<ul class="error" id="${name}-error">${errors.map((error) => html`<li>${error}</li>`)}</ul>`}
+${errors?.length === 1 && html`<span class="error" id="${id}-error">${errors[0]}</span>`}
+${errors && errors.length > 1 && html`<ul class="error" id="${id}-error">${errors.map((error) => html`<li>${error}</li>`)}</ul>`}
+${hint && html`<span class="hint" id="${id}-hint">${hint}</span>`}
 </div>`;
 }
 
-function described({ name, hint, errors }: FieldProps): Html {
+function described({ name, id = name, hint, errors }: FieldProps): Html {
   const wrong = errors !== undefined && errors.length > 0;
-  const by = [wrong && `${name}-error`, hint && `${name}-hint`].filter(Boolean).join(' ');
+  const by = [wrong && `${id}-error`, hint && `${id}-hint`].filter(Boolean).join(' ');
   return html`${by && html` aria-describedby="${by}"`}${wrong && html` aria-invalid="true"`}`;
 }
 
@@ -76,6 +79,21 @@ function attributes(values: Record<string, string | number | boolean | undefined
 /** What a list shows while there is nothing in it: why, and what to do. */
 export function emptyState(title: string, text: string, action?: Html): Html {
   return html`<div class="empty"><h2>${title}</h2><p>${text}</p>${action}</div>`;
+}
+
+/** Where one is: the pages above, and this one. */
+export function crumbs(above: readonly (readonly [path: string, label: string])[], here: string): Html {
+  return html`<nav class="crumbs" aria-label="Breadcrumb"><ol>
+${above.map(
+  ([path, label]) => html`<li><a href="${path}">${label}</a></li>
+`,
+)}<li aria-current="page">${here}</li>
+</ol></nav>`;
+}
+
+/** A value that people take elsewhere: whole in sight, selected by one click, copied by the button where script runs. */
+export function copyable(id: string, label: string, value: Html | string): Html {
+  return html`<div class="copyable"><code id="${id}">${value}</code><button type="button" class="small" data-copy="${id}" hidden>Copy<span class="visually-hidden"> ${label}</span></button></div>`;
 }
 
 /** A form with one button and no fields to fill. */
@@ -103,6 +121,11 @@ export function moment(ms: number): Html {
     timeZone: 'UTC',
   }).format(ms);
   return html`<time datetime="${iso}">${words} UTC</time>`;
+}
+
+/** How long ago, with the exact moment for those who look closer. */
+export function momentAgo(ms: number, now: number): Html {
+  return html`<time datetime="${new Date(ms).toISOString()}" title="${new Date(ms).toUTCString()}">${ago(ms, now)}</time>`;
 }
 
 /** How long ago, coarsely. */

@@ -1,14 +1,12 @@
-import { hashClientSecret } from '../protocol/client-secret.ts';
-import { newId } from '../protocol/credentials.ts';
+import { APPLICATION_COLUMNS, applicationOf, insertApplication, insertSecret } from './application-rows.ts';
 import type { Driver, Row, Statement } from './driver.ts';
-import type { Application, ApplicationSecret, ApplicationStore, NewApplication } from './store.ts';
+import { OwnedApplicationsInSql } from './owned-applications.ts';
+import { SecretUses } from './secret-uses.ts';
+import type { Application, ApplicationStore, NewApplication, OwnedApplications } from './store.ts';
 
 const LARGEST_CACHE = 10_000;
 /** Every client_id that was ever given out looks like this; anything else is not worth a question to the database. */
 const CLIENT_ID = /^[A-Za-z0-9_-]{1,64}$/;
-
-const COLUMNS =
-  'client_id, owner_id, name, redirect_uris, scope, optional_scope, created_at, updated_at, disabled_at';
 
 /**
  * Every token request needs its application, and applications hardly ever change, so
@@ -16,10 +14,12 @@ const COLUMNS =
  */
 export class Applications implements ApplicationStore {
   readonly #driver: Driver;
+  readonly #uses: SecretUses;
   #cache = new Map<string, Application>();
 
   constructor(driver: Driver) {
     this.#driver = driver;
+    this.#uses = new SecretUses(driver);
     driver.onForeignChange(() => this.#forgetAll());
   }
 
@@ -31,7 +31,7 @@ export class Applications implements ApplicationStore {
     if (!CLIENT_ID.test(clientId)) return undefined;
     const cache = this.#cache;
     const [rows, secrets] = await Promise.all([
-      this.#driver.read(`SELECT ${COLUMNS} FROM applications WHERE client_id = $1`, [clientId]),
+      this.#driver.read(`SELECT ${APPLICATION_COLUMNS} FROM applications WHERE client_id = $1`, [clientId]),
       this.#driver.read('SELECT * FROM application_secrets WHERE client_id = $1 ORDER BY created_at, id', [
         clientId,
       ]),
@@ -46,9 +46,23 @@ export class Applications implements ApplicationStore {
     return application;
   }
 
+  ownedBy(ownerId: string): OwnedApplications {
+    return new OwnedApplicationsInSql(this.#driver, this.#uses, ownerId, (statements) =>
+      this.#change(statements),
+    );
+  }
+
+  noteSecretUse(clientId: string, secretId: string, now: number): void {
+    this.#uses.note(clientId, secretId, now);
+  }
+
+  close(): Promise<void> {
+    return this.#uses.close();
+  }
+
   async list(): Promise<Application[]> {
     const [rows, secrets] = await Promise.all([
-      this.#driver.read(`SELECT ${COLUMNS} FROM applications ORDER BY created_at, client_id`),
+      this.#driver.read(`SELECT ${APPLICATION_COLUMNS} FROM applications ORDER BY created_at, client_id`),
       this.#driver.read('SELECT * FROM application_secrets ORDER BY created_at, id'),
     ]);
     const byClient = Map.groupBy(secrets, (row) => row.client_id);
@@ -56,21 +70,15 @@ export class Applications implements ApplicationStore {
   }
 
   async create(application: NewApplication): Promise<void> {
-    const { clientId, ownerId, name, redirectUris, scope, optionalScope, secret, now } = application;
-    await this.#change([
-      {
-        sql: `INSERT INTO applications
-            (client_id, owner_id, name, redirect_uris, scope, optional_scope, created_at, updated_at)
-          VALUES ($1, $2, $3, $4, $5, $6, $7, $7)`,
-        values: [clientId, ownerId, name, JSON.stringify(redirectUris), scope, optionalScope, now],
-      },
-      addSecret(clientId, secret, now),
-    ]);
+    const { clientId, secret, now } = application;
+    await this.#change([insertApplication(application), insertSecret(clientId, secret, now)]);
   }
 
   async setDisabled(clientId: string, disabled: boolean, now: number): Promise<boolean> {
-    const sql = `UPDATE applications SET disabled_at = $2, updated_at = $3 WHERE client_id = $1 RETURNING client_id`;
-    const [rows] = await this.#change([{ sql, values: [clientId, disabled ? now : null, now] }]);
+    const sql = `UPDATE applications SET disabled_at = $2, disabled_by = $3, updated_at = $4
+      WHERE client_id = $1 RETURNING client_id`;
+    const values = disabled ? [clientId, now, 'operator', now] : [clientId, null, null, now];
+    const [rows] = await this.#change([{ sql, values }]);
     return rows!.length > 0;
   }
 
@@ -91,7 +99,7 @@ export class Applications implements ApplicationStore {
           WHERE client_id = $1 AND (expires_at IS NULL OR expires_at > $2)`,
         values: [clientId, othersExpireAt],
       },
-      addSecret(clientId, secret, now),
+      insertSecret(clientId, secret, now),
     ]);
     return true;
   }
@@ -113,40 +121,4 @@ export class Applications implements ApplicationStore {
   #forgetAll(): void {
     this.#cache = new Map();
   }
-}
-
-function addSecret(clientId: string, secret: string, now: number): Statement {
-  return {
-    sql: 'INSERT INTO application_secrets (client_id, id, hash, tail, created_at) VALUES ($1, $2, $3, $4, $5)',
-    values: [clientId, newId(), hashClientSecret(secret), secret.slice(-4), now],
-  };
-}
-
-const nullableNumber = (value: Row[string] | undefined): number | null =>
-  value === null ? null : Number(value);
-
-function applicationOf(row: Row, secrets: readonly Row[]): Application {
-  return {
-    clientId: row.client_id as string,
-    ownerId: row.owner_id as string,
-    name: row.name as string,
-    redirectUris: JSON.parse(row.redirect_uris as string) as string[],
-    scope: Number(row.scope),
-    optionalScope: Number(row.optional_scope),
-    createdAt: Number(row.created_at),
-    updatedAt: Number(row.updated_at),
-    disabledAt: nullableNumber(row.disabled_at),
-    secrets: secrets.map(secretOf),
-  };
-}
-
-function secretOf(row: Row): ApplicationSecret {
-  return {
-    id: row.id as string,
-    hash: row.hash as string,
-    tail: row.tail as string,
-    createdAt: Number(row.created_at),
-    expiresAt: nullableNumber(row.expires_at),
-    lastUsedAt: nullableNumber(row.last_used_at),
-  };
 }

@@ -1,6 +1,9 @@
-import type { Driver, Row } from './driver.ts';
+import { SCOPE_NAMES, scopeOf } from '../protocol/scope.ts';
+import type { Driver, Row, Value } from './driver.ts';
+import { RECORD_CUT } from './security-events.ts';
 import type {
   AccessRead,
+  Connection,
   EndedBy,
   GrantStore,
   Link,
@@ -74,6 +77,21 @@ const REVOKE = `
   UPDATE grants SET ended_at = $4, ended_by = $5
   WHERE user_id = $1 AND id = $2 AND client_id = $3 AND ended_at IS NULL`;
 
+const DISCONNECT = `
+  UPDATE grants SET ended_at = $3, ended_by = 'disconnected_by_user'
+  WHERE user_id = $1 AND client_id = $2 AND ended_at IS NULL
+  RETURNING id`;
+
+/** Every scope that any of the grants has: a set is the sum of its bits. */
+const ALL_SCOPES = SCOPE_NAMES.map((name) => `MAX(scope & ${scopeOf(name)})`).join(' + ');
+
+/** An access token may outlive its refresh token when the settings say so. */
+const CONNECTIONS = `
+  SELECT client_id, ${ALL_SCOPES} AS scope, MIN(created_at) AS since, MAX(last_used_at) AS last_used_at
+  FROM grants
+  WHERE user_id = $1 AND generation > 0 AND ended_at IS NULL AND (expires_at > $2 OR last_used_at > $3)
+  GROUP BY client_id ORDER BY MAX(last_used_at) DESC, client_id`;
+
 const REVOKE_ACCESS_TOKEN = `
   INSERT INTO revoked_access_tokens (user_id, grant_id, generation, expires_at)
   SELECT user_id, id, CAST($3 AS INTEGER), CAST($5 AS BIGINT) FROM grants
@@ -145,7 +163,7 @@ export class Grants implements GrantStore {
     }
     if (codeChallenge === undefined) return { outcome: 'replayed', cut: false };
     const values = [link.userId, link.grantId, clientId, redirectUri, codeChallenge, now];
-    return { outcome: 'replayed', cut: (await this.#driver.write(CUT_REPLAYED, values)).length > 0 };
+    return { outcome: 'replayed', cut: await this.#cut(CUT_REPLAYED, values, link, now) };
   }
 
   async rotate(rotation: Rotation): Promise<RotationOutcome> {
@@ -163,7 +181,7 @@ export class Grants implements GrantStore {
     const generation = Number(row.generation);
     if (generation > link.generation) {
       const values = [link.userId, link.grantId, link.generation, now];
-      return { outcome: 'reused', cut: (await this.#driver.write(CUT_REUSED, values)).length > 0 };
+      return { outcome: 'reused', cut: await this.#cut(CUT_REUSED, values, link, now) };
     }
     if (generation < link.generation) {
       await this.#driver.write(CUT_RESTORED, [link.userId, link.grantId, link.generation, now]);
@@ -185,6 +203,20 @@ export class Grants implements GrantStore {
   async revokeAccessToken(link: Link, clientId: string, expiresAt: number): Promise<void> {
     const values = [link.userId, link.grantId, link.generation, clientId, expiresAt];
     await this.#driver.write(REVOKE_ACCESS_TOKEN, values);
+  }
+
+  async connections(userId: string, now: number, accessLiveSince: number): Promise<Connection[]> {
+    const rows = await this.#driver.read(CONNECTIONS, [userId, now, accessLiveSince]);
+    return rows.map((row) => ({
+      clientId: row.client_id as string,
+      scope: Number(row.scope),
+      since: Number(row.since),
+      lastUsedAt: Number(row.last_used_at),
+    }));
+  }
+
+  async disconnect(userId: string, clientId: string, now: number): Promise<number> {
+    return (await this.#driver.write(DISCONNECT, [userId, clientId, now])).length;
   }
 
   async readAccess({ userId, grantId, generation }: Link): Promise<AccessRead> {
@@ -222,6 +254,18 @@ export class Grants implements GrantStore {
 
   async sweepRevokedAccessTokens(limit: number, now: number): Promise<number> {
     return (await this.#driver.write(SWEEP_REVOKED, [now, limit])).length;
+  }
+
+  /** The cut, and the event that tells the user of it. */
+  async #cut(
+    sql: string,
+    values: readonly Value[],
+    { userId, grantId }: Link,
+    now: number,
+  ): Promise<boolean> {
+    const event = { sql: RECORD_CUT, values: [userId, grantId, now] };
+    const [cut] = await this.#driver.transaction([{ sql, values }, event]);
+    return cut!.length > 0;
   }
 
   async #classify({ userId, grantId }: Link): Promise<Row | undefined> {

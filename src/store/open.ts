@@ -4,8 +4,10 @@ import type { Driver } from './driver.ts';
 import { Grants } from './grants.ts';
 import { SealingKeys } from './keys.ts';
 import { Leases } from './leases.ts';
+import { MailLinks, SignUps } from './mail-links.ts';
 import { allMigrations } from './migrations.ts';
 import { PostgresDriver, type PostgresOptions } from './postgres.ts';
+import { SecurityEvents } from './security-events.ts';
 import { Sessions } from './sessions.ts';
 import { SqliteDriver } from './sqlite.ts';
 import type { Store } from './store.ts';
@@ -15,18 +17,25 @@ import { Users } from './users.ts';
 export function openStore(url: string, options: PostgresOptions = {}): Store {
   const driver = openDriver(url, options);
   const users = new Users(driver);
+  const applications = new Applications(driver);
   return {
     engine: driver.engine,
     grants: new Grants(driver),
-    applications: new Applications(driver),
+    applications,
     users,
     sessions: new Sessions(driver, users),
     counters: driver.engine === 'postgres' ? new SharedCounters(driver) : new MemoryCounters(),
     keys: new SealingKeys(driver),
     leases: new Leases(driver),
+    signUps: new SignUps(driver),
+    mailLinks: new MailLinks(driver),
+    securityEvents: new SecurityEvents(driver),
     migrate: () => driver.migrate(allMigrations()),
     ping: async () => void (await driver.read('SELECT 1 AS one')),
-    close: () => driver.close(),
+    close: async () => {
+      await applications.close();
+      await driver.close();
+    },
   };
 }
 

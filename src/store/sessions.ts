@@ -1,5 +1,5 @@
 import type { Driver } from './driver.ts';
-import type { NewSession, SessionStore, User } from './store.ts';
+import type { NewSession, Session, SessionStore, User } from './store.ts';
 import type { Users } from './users.ts';
 
 export class Sessions implements SessionStore {
@@ -28,6 +28,28 @@ export class Sessions implements SessionStore {
 
   async end(idHash: string): Promise<void> {
     await this.#driver.write('DELETE FROM sessions WHERE id_hash = $1', [idHash]);
+  }
+
+  async list(userId: string, now: number): Promise<Session[]> {
+    const sql = `SELECT id_hash, created_at, address, user_agent FROM sessions
+      WHERE user_id = $1 AND expires_at > $2 ORDER BY created_at DESC, id_hash LIMIT 100`;
+    const rows = await this.#driver.read(sql, [userId, now]);
+    return rows.map((row) => ({
+      idHash: row.id_hash as string,
+      createdAt: Number(row.created_at),
+      address: row.address as string,
+      userAgent: row.user_agent as string,
+    }));
+  }
+
+  async endOf(userId: string, idHash: string): Promise<boolean> {
+    const sql = 'DELETE FROM sessions WHERE id_hash = $1 AND user_id = $2 RETURNING id_hash';
+    return (await this.#driver.write(sql, [idHash, userId])).length > 0;
+  }
+
+  async endOthers(userId: string, keep: string): Promise<number> {
+    const sql = 'DELETE FROM sessions WHERE user_id = $1 AND id_hash <> $2 RETURNING id_hash';
+    return (await this.#driver.write(sql, [userId, keep])).length;
   }
 
   async sweep(limit: number, now: number): Promise<number> {

@@ -1,6 +1,7 @@
 import type { Profile } from '../protocol/claims.ts';
 import type { RateWindow } from '../protocol/rate-window.ts';
 import type { ScopeSet } from '../protocol/scope.ts';
+import type { MailLinkStore, SecurityEventStore, SignUpStore } from './account-records.ts';
 
 /**
  * The store as the rest of Postern sees it: whole transitions, each one conditional
@@ -12,6 +13,9 @@ export interface Store {
   readonly applications: ApplicationStore;
   readonly users: UserStore;
   readonly sessions: SessionStore;
+  readonly signUps: SignUpStore;
+  readonly mailLinks: MailLinkStore;
+  readonly securityEvents: SecurityEventStore;
   readonly counters: CounterStore;
   readonly keys: KeyStore;
   readonly leases: LeaseStore;
@@ -107,6 +111,10 @@ export interface GrantStore {
   /** Ends the grant when it is this client's. Nothing to tell: revocation answers alike. */
   revoke(link: Link, clientId: string, now: number): Promise<void>;
   revokeAccessToken(link: Link, clientId: string, expiresAt: number): Promise<void>;
+  /** The applications that can act for the user now, each once however many grants it has. */
+  connections(userId: string, now: number, accessLiveSince: number): Promise<Connection[]>;
+  /** Ends every grant that the user gave the application; how many. */
+  disconnect(userId: string, clientId: string, now: number): Promise<number>;
   /** The user behind an access token that has not expired, read live. */
   readAccess(link: Link): Promise<AccessRead>;
   /** Removes what expired before `expiredBefore` among the next few grants after `from`. */
@@ -118,6 +126,14 @@ export interface GrantStore {
   lastUse(): Promise<number>;
 }
 
+/** All live grants of one application for one user, seen as one. */
+export type Connection = {
+  readonly clientId: string;
+  readonly scope: ScopeSet;
+  readonly since: number;
+  readonly lastUsedAt: number;
+};
+
 export type SweepPosition = { readonly userId: string; readonly grantId: string };
 /** `next` is undefined at the end of the table. */
 export type SweepStep = { readonly removed: number; readonly next: SweepPosition | undefined };
@@ -128,6 +144,7 @@ export type Application = {
   readonly clientId: string;
   readonly ownerId: string;
   readonly name: string;
+  readonly homepageUrl: string | null;
   readonly redirectUris: readonly string[];
   /** Every scope it may ask for; those in `optionalScope` the user may leave out. */
   readonly scope: ScopeSet;
@@ -135,6 +152,8 @@ export type Application = {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly disabledAt: number | null;
+  /** What the operator disabled its owner cannot enable. */
+  readonly disabledBy: 'owner' | 'operator' | null;
   readonly secrets: readonly ApplicationSecret[];
 };
 
@@ -151,17 +170,54 @@ export type ApplicationSecret = {
 export type NewApplication = Pick<
   Application,
   'clientId' | 'ownerId' | 'name' | 'redirectUris' | 'scope' | 'optionalScope'
-> & { readonly secret: string; readonly now: number };
+> & { readonly homepageUrl?: string | null; readonly secret: string; readonly now: number };
+
+export type ApplicationChanges = Pick<
+  Application,
+  'name' | 'homepageUrl' | 'redirectUris' | 'scope' | 'optionalScope'
+>;
+
+export type NewSecret = { readonly id: string; readonly secret: string; readonly now: number };
+
+export type CreationOutcome =
+  | { readonly outcome: 'created' }
+  /** The form was sent before and made this application; it may have been deleted since. */
+  | { readonly outcome: 'repeated'; readonly clientId: string };
+
+/** `repeated`: a secret with this id is there already. */
+export type SecretAddition = 'added' | 'repeated' | 'too_many' | 'unknown';
+/** `last`: it is the only secret that does not end by itself, and stays. */
+export type SecretRemoval = 'removed' | 'last' | 'unknown';
+
+/** One user's applications, read live. Whatever is not this user's is not there. */
+export interface OwnedApplications {
+  list(): Promise<Application[]>;
+  find(clientId: string): Promise<Application | undefined>;
+  create(application: Omit<NewApplication, 'ownerId'>, formId: string): Promise<CreationOutcome>;
+  /** The client_id of what this form made. */
+  createdBy(formId: string): Promise<string | undefined>;
+  edit(clientId: string, changes: ApplicationChanges, now: number): Promise<boolean>;
+  disable(clientId: string, now: number): Promise<boolean>;
+  enable(clientId: string, now: number): Promise<boolean>;
+  /** Only while it has the name that was confirmed. */
+  delete(clientId: string, name: string): Promise<boolean>;
+  addSecret(clientId: string, secret: NewSecret): Promise<SecretAddition>;
+  removeSecret(clientId: string, secretId: string, now: number): Promise<SecretRemoval>;
+}
 
 export interface ApplicationStore {
   create(application: NewApplication): Promise<void>;
   /** Cached; a change made by any process is seen within a second. */
   find(clientId: string): Promise<Application | undefined> | Application;
   list(): Promise<Application[]>;
+  /** By the operator. */
   setDisabled(clientId: string, disabled: boolean, now: number): Promise<boolean>;
   /** Adds a secret; the earlier ones end at `othersExpireAt`. False when there is no such application. */
   rotateSecret(clientId: string, secret: string, othersExpireAt: number, now: number): Promise<boolean>;
   delete(clientId: string): Promise<boolean>;
+  ownedBy(ownerId: string): OwnedApplications;
+  /** Told at every authenticated request, so it only takes note; what it noted is written later. */
+  noteSecretUse(clientId: string, secretId: string, now: number): void;
 }
 
 // ---- users and their browser sessions -------------------------------------------------------
@@ -189,8 +245,16 @@ export interface UserStore {
   setDisabled(id: string, disabled: boolean, now: number): Promise<boolean>;
   /** A new password ends every browser session of the user but the one named. */
   setPassword(id: string, passwordHash: string, now: number, keepSession?: string): Promise<boolean>;
-  verifyEmail(id: string, now: number): Promise<boolean>;
+  /** With an address: only while it is still the user's. */
+  verifyEmail(id: string, now: number, email?: string): Promise<boolean>;
+  changeProfile(id: string, profile: ProfileChanges, now: number): Promise<boolean>;
+  /** To an address that was just proven. `stale`: `from` is no longer the user's. */
+  changeEmail(id: string, from: string, to: string, now: number): Promise<'changed' | 'taken' | 'stale'>;
+  /** Cuts every grant, and removes the user and all that was kept of them. */
+  delete(user: Pick<User, 'id' | 'email'>, now: number): Promise<boolean>;
 }
+
+export type ProfileChanges = Pick<Profile, 'name' | 'preferredUsername' | 'picture' | 'locale'>;
 
 export type NewSession = {
   readonly idHash: string;
@@ -206,8 +270,15 @@ export interface SessionStore {
   /** The user of a live session, unless disabled. */
   findUser(idHash: string, now: number): Promise<User | undefined>;
   end(idHash: string): Promise<void>;
+  /** The user's live sessions, the newest first. */
+  list(userId: string, now: number): Promise<Session[]>;
+  /** False when it is not this user's. */
+  endOf(userId: string, idHash: string): Promise<boolean>;
+  endOthers(userId: string, keep: string): Promise<number>;
   sweep(limit: number, now: number): Promise<number>;
 }
+
+export type Session = Pick<NewSession, 'idHash' | 'address' | 'userAgent'> & { readonly createdAt: number };
 
 // ---- counters -------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 import type { Profile } from '../protocol/claims.ts';
 import { type Driver, DuplicateKey, type Row } from './driver.ts';
-import type { NewUser, User, UserStore } from './store.ts';
+import type { NewUser, ProfileChanges, User, UserStore } from './store.ts';
 
 const COLUMNS = `id, email, email_verified_at, name, preferred_username, picture, locale, updated_at,
   password_hash, created_at, disabled_at`;
@@ -87,13 +87,77 @@ export class Users implements UserStore {
         values: [id, passwordHash, now],
       },
       { sql: 'DELETE FROM sessions WHERE user_id = $1 AND id_hash <> $2', values: [id, keepSession] },
+      // Links asked for before must not undo it.
+      { sql: "DELETE FROM mail_links WHERE user_id = $1 AND purpose = 'reset_password'", values: [id] },
     ]);
     return changed!.length > 0;
   }
 
-  async verifyEmail(id: string, now: number): Promise<boolean> {
-    const sql =
-      'UPDATE users SET email_verified_at = COALESCE(email_verified_at, $2) WHERE id = $1 RETURNING id';
-    return (await this.#driver.write(sql, [id, now])).length > 0;
+  async verifyEmail(id: string, now: number, email = ''): Promise<boolean> {
+    const sql = `UPDATE users SET email_verified_at = COALESCE(email_verified_at, $2)
+      WHERE id = $1 AND ($3 = '' OR email = $3) RETURNING id`;
+    return (await this.#driver.write(sql, [id, now, email])).length > 0;
+  }
+
+  async changeProfile(id: string, profile: ProfileChanges, now: number): Promise<boolean> {
+    const { name, preferredUsername, picture, locale } = profile;
+    const sql = `UPDATE users SET name = $2, preferred_username = $3, picture = $4, locale = $5, updated_at = $6
+      WHERE id = $1 RETURNING id`;
+    const values = [id, name, preferredUsername, picture, locale, now];
+    return (await this.#driver.write(sql, values)).length > 0;
+  }
+
+  /** What follows the first statement happens only where that one took effect. */
+  async changeEmail(
+    id: string,
+    from: string,
+    to: string,
+    now: number,
+  ): Promise<'changed' | 'taken' | 'stale'> {
+    const changed = 'EXISTS (SELECT 1 FROM users WHERE id = $1 AND email = $2)';
+    try {
+      const [rows] = await this.#driver.transaction([
+        {
+          sql: `UPDATE users SET email = $2, email_verified_at = $4, updated_at = $4
+            WHERE id = $1 AND email = $3 RETURNING id`,
+          values: [id, to, from, now],
+        },
+        {
+          sql: `INSERT INTO user_emails (email, user_id) SELECT CAST($3 AS TEXT), CAST($1 AS TEXT) WHERE ${changed}`,
+          values: [id, to, emailKey(to)],
+        },
+        {
+          sql: `DELETE FROM user_emails WHERE email = $3 AND user_id = $1 AND ${changed}`,
+          values: [id, to, emailKey(from)],
+        },
+        // Links that went to the old address must not open the account any more.
+        { sql: 'DELETE FROM mail_links WHERE user_id = $1', values: [id] },
+      ]);
+      return rows!.length > 0 ? 'changed' : 'stale';
+    } catch (error) {
+      if (error instanceof DuplicateKey) return 'taken';
+      throw error;
+    }
+  }
+
+  /** Ended grants stay until they would have expired: they hold no more than ids. */
+  async delete({ id, email }: Pick<User, 'id' | 'email'>, now: number): Promise<boolean> {
+    const removeFrom = (table: string) => ({
+      sql: `DELETE FROM ${table} WHERE user_id = $1`,
+      values: [id],
+    });
+    const rows = await this.#driver.transaction([
+      {
+        sql: `UPDATE grants SET ended_at = $2, ended_by = 'account_deleted', redirect_uri = NULL, code_challenge = NULL
+          WHERE user_id = $1 AND ended_at IS NULL`,
+        values: [id, now],
+      },
+      removeFrom('sessions'),
+      removeFrom('mail_links'),
+      removeFrom('security_events'),
+      { sql: 'DELETE FROM user_emails WHERE email = $2 AND user_id = $1', values: [id, emailKey(email)] },
+      { sql: 'DELETE FROM users WHERE id = $1 RETURNING id', values: [id] },
+    ]);
+    return rows.at(-1)!.length > 0;
   }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseOverlap } from '../../src/cli/apps.ts';
 import { hashClientSecret } from '../../src/protocol/client-secret.ts';
+import type { OwnedApplications } from '../../src/store/store.ts';
 import { addUser, Postern } from './run.ts';
 
 type SecretJson = {
@@ -164,6 +165,21 @@ describe('apps', { concurrency: 2 }, () => {
       'Photo Wall is disabled already.\n',
     );
     assert.equal((await postern.json<AppJson>(['apps', 'show', client_id])).disabled, true);
+    assert.equal((await postern.json<AppJson>(['apps', 'enable', client_id])).disabled, false);
+  });
+
+  test('disable takes over what the owner disabled, so that the owner cannot enable it', async (t) => {
+    const postern = await withOwner(new Postern(t));
+    const { client_id } = await postern.json<AppJson>(CREATE);
+    const asOwner = <T>(work: (applications: OwnedApplications) => Promise<T>) =>
+      postern.withStore(async ({ applications }) => {
+        const application = await applications.find(client_id);
+        return work(applications.ownedBy(application!.ownerId));
+      });
+    assert.equal(await asOwner((own) => own.disable(client_id, Date.now())), true);
+    const { stdout } = await postern.run(['apps', 'disable', client_id]);
+    assert.ok(stdout.startsWith('Photo Wall is disabled.'));
+    assert.equal(await asOwner((own) => own.enable(client_id, Date.now())), false);
     assert.equal((await postern.json<AppJson>(['apps', 'enable', client_id])).disabled, false);
   });
 

@@ -3,7 +3,8 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { Passwords } from '../../src/accounts/passwords.ts';
-import { askPassword, emailFault } from '../../src/cli/users.ts';
+import { askPassword } from '../../src/cli/users.ts';
+import { emailFault } from '../../src/protocol/email-address.ts';
 import { addUser, Postern } from './run.ts';
 
 type UserJson = {

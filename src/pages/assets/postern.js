@@ -1,7 +1,15 @@
 // Comfort only: every page does all it must without this file.
 
 // Buttons that need script are hidden until there is some.
-for (const button of document.querySelectorAll('[data-copy], [data-reveal]')) button.hidden = false;
+// Copying also needs an address that the browser calls secure: https or localhost.
+const usable = navigator.clipboard ? '[data-copy], [data-reveal]' : '[data-reveal]';
+for (const button of document.querySelectorAll(usable)) button.hidden = false;
+
+// What a screen reader is to say although nothing on the page got the focus.
+const spoken = document.createElement('p');
+spoken.className = 'visually-hidden';
+spoken.setAttribute('role', 'status');
+document.body.append(spoken);
 
 document.addEventListener('click', async (event) => {
   const button = event.target.closest('[data-copy], [data-reveal]');
@@ -9,10 +17,15 @@ document.addEventListener('click', async (event) => {
   if (button.dataset.copy) {
     const source = document.getElementById(button.dataset.copy);
     await navigator.clipboard.writeText(source.value ?? source.textContent);
-    const label = button.textContent;
-    button.textContent = 'Copied';
+    spoken.textContent = 'Copied';
+    if (button.dataset.copied) return;
+    const label = [...button.childNodes];
+    button.dataset.copied = 'yes';
+    button.replaceChildren('Copied');
     setTimeout(() => {
-      button.textContent = label;
+      delete button.dataset.copied;
+      button.replaceChildren(...label);
+      spoken.textContent = '';
     }, 2000);
   } else {
     const input = document.getElementById(button.dataset.reveal);

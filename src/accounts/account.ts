@@ -1,0 +1,94 @@
+import { type Answer, redirect } from '../answer.ts';
+import type { App } from '../app.ts';
+import { queryOf } from '../form.ts';
+import { page } from '../page-answer.ts';
+import { type AccountFaults, type AccountProps, accountPage } from '../pages/account.ts';
+import { messagePage } from '../pages/message.ts';
+import { given } from '../protocol/parameters.ts';
+import type { SecurityEvent } from '../store/account-records.ts';
+import { type ProfileInput, profileChanges, profileFaults, readProfile } from './profile.ts';
+import { recordEvent } from './security-log.ts';
+import { type SignedInRequest, signedIn } from './signed-in.ts';
+
+const EVENTS_SHOWN = 20;
+
+export const toAccount = (): string => '/account';
+
+export const showAccount = signedIn((app, request) =>
+  account(app, request, { done: given(queryOf(request.http), 'done') }),
+);
+
+type Shown = Pick<AccountProps, 'done'> & {
+  readonly faults?: AccountFaults;
+  readonly profile?: ProfileInput;
+  readonly newEmail?: string;
+  readonly status?: number;
+};
+
+/** The whole page, with what a form on it got wrong. */
+export async function account(app: App, request: SignedInRequest, shown: Shown): Promise<Answer> {
+  const { user, browser, frame } = request;
+  const [sessions, events] = await Promise.all([
+    app.store.sessions.list(user.id, app.now()),
+    app.store.securityEvents.list(user.id, EVENTS_SHOWN),
+  ]);
+  const content = accountPage({
+    frame,
+    user,
+    profile: shown.profile ?? {
+      name: user.name ?? '',
+      preferredUsername: user.preferredUsername ?? '',
+      picture: user.picture ?? '',
+      locale: user.locale ?? '',
+    },
+    newEmail: shown.newEmail ?? '',
+    sessions: sessions.map((session) => ({ ...session, current: session.idHash === browser.sessionHash })),
+    events,
+    applicationNames: await namesOf(app, events),
+    faults: shown.faults ?? {},
+    done: shown.done,
+    now: app.now(),
+  });
+  return page(content, { status: shown.status ?? 200, headers: browser.headers() });
+}
+
+async function namesOf(app: App, events: readonly SecurityEvent[]): Promise<ReadonlyMap<string, string>> {
+  const ids = new Set(events.flatMap(({ clientId }) => clientId ?? []));
+  const found = await Promise.all([...ids].map((id) => app.store.applications.find(id)));
+  return new Map(
+    found.flatMap((application) => (application ? [[application.clientId, application.name]] : [])),
+  );
+}
+
+export const changeProfile = signedIn(async (app, request) => {
+  const profile = readProfile(request.form);
+  const faults = profileFaults(profile);
+  if (Object.keys(faults).length > 0)
+    return account(app, request, { faults: { profile: faults }, profile, status: 400 });
+  await app.store.users.changeProfile(request.user.id, profileChanges(profile), app.now());
+  return redirect('/account?done=profile');
+}, toAccount);
+
+export const endSession = signedIn(async (app, request) => {
+  const { form, user, http, browser } = request;
+  const session = given(form, 'session') ?? '';
+  if (!(await app.store.sessions.endOf(user.id, session))) return nothingThere();
+  await recordEvent(app, http, user.id, 'session_ended');
+  return redirect(session === browser.sessionHash ? '/login' : '/account?done=session');
+}, toAccount);
+
+export const endOtherSessions = signedIn(async (app, { user, http, browser }) => {
+  const ended = await app.store.sessions.endOthers(user.id, browser.sessionHash);
+  if (ended > 0) await recordEvent(app, http, user.id, 'session_ended');
+  return redirect('/account?done=sessions');
+}, toAccount);
+
+/** What belongs to somebody else is not there. */
+export function nothingThere(): Answer {
+  const content = messagePage({
+    title: 'Nothing here',
+    paragraphs: ['There is nothing at this address, or it is not yours.'],
+    next: { path: '/account', label: 'Go to your account' },
+  });
+  return page(content, { status: 404 });
+}

@@ -1,0 +1,73 @@
+import { hash } from 'node:crypto';
+import type { App } from '../app.ts';
+import { network } from '../protocol/address.ts';
+import { emailKey } from '../store/users.ts';
+
+/** Wrong guesses within the window. The window ends by itself: nobody is locked out for good. */
+const WINDOW_MS = 15 * 60_000;
+const PER_ACCOUNT = 10;
+const PER_ADDRESS = 100;
+/** So many wrong ones are worth telling the user. */
+const BURST = 5;
+
+type Budget = { readonly key: string; readonly most: number };
+
+/**
+ * Guesses at one password. Counted before the password is looked at, so that guesses sent at once
+ * are counted too; taken back when right.
+ */
+export class Guesses {
+  readonly #app: App;
+  readonly #budgets: readonly Budget[];
+  #burst: string | undefined;
+
+  private constructor(app: App, budgets: readonly Budget[]) {
+    this.#app = app;
+    this.#budgets = budgets;
+  }
+
+  /**
+   * At the sign-in page. Strangers share the account's budget. A browser that signed in to this
+   * account before has its own, so that strangers who use up theirs do not shut the user out.
+   */
+  static atSignIn(app: App, email: string, address: string, knownBrowser: string | undefined): Guesses {
+    const whose = knownBrowser ? `browser ${knownBrowser}` : `account ${digest(emailKey(email))}`;
+    return new Guesses(app, [
+      { key: `guess ${whose}`, most: PER_ACCOUNT },
+      { key: `guess address ${network(address)}`, most: PER_ADDRESS },
+    ]);
+  }
+
+  /** Where somebody who is signed in shows the password again. */
+  static inSession(app: App, sessionHash: string): Guesses {
+    return new Guesses(app, [{ key: `guess session ${sessionHash}`, most: PER_ACCOUNT }]);
+  }
+
+  /** Seconds to wait, or 0 when this guess may be tried. */
+  async count(): Promise<number> {
+    const now = this.#app.now();
+    const waits = this.#budgets.map(async ({ key, most }, place) => {
+      const window = await this.#app.store.counters.hit(key, WINDOW_MS, now, now);
+      if (place === 0 && window.count === BURST) this.#burst = `${digest(key)} ${window.startedAt}`;
+      return window.count > most ? Math.ceil((window.startedAt + WINDOW_MS - now) / 1000) : 0;
+    });
+    return Math.max(...(await Promise.all(waits)));
+  }
+
+  /** Names the burst that this wrong guess completed; undefined for every other guess. */
+  get burst(): string | undefined {
+    return this.#burst;
+  }
+
+  async takeBack(): Promise<void> {
+    await Promise.all(this.#budgets.map(({ key }) => this.#app.store.counters.takeBack(key, WINDOW_MS)));
+  }
+}
+
+const digest = (text: string): string => hash('sha256', text, 'base64url');
+
+/** How long to wait, for a person. */
+export function tooManyGuesses(seconds: number): string {
+  const minutes = Math.ceil(seconds / 60);
+  return `Too many attempts. Please try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`;
+}

@@ -1,0 +1,85 @@
+import { type Answer, redirect, withHeaders } from '../answer.ts';
+import type { App } from '../app.ts';
+import { forgotPasswordPage, resetPasswordPage } from '../pages/password-reset.ts';
+import { checkMailPage } from '../pages/sign-up.ts';
+import { emailFault } from '../protocol/email-address.ts';
+import { given } from '../protocol/parameters.ts';
+import type { User } from '../store/store.ts';
+import type { Mail } from './mail.ts';
+import { countMail } from './mail-limits.ts';
+import { passwordNotice, resetMail } from './mail-texts.ts';
+import { hashMailedToken, newMailedToken, readUserToken, type UserToken } from './mailed-token.ts';
+import { passwordFault } from './passwords.ts';
+import { deadLink, type PublicRequest, publicPage, tooManyMails } from './public-form.ts';
+import { recordEvent } from './security-log.ts';
+
+const LINK_TTL_MS = 30 * 60_000;
+const AGAIN = { path: '/forgot-password', label: 'Ask for a new link' };
+
+export const showForgotPassword = publicPage((_app, { show }) =>
+  show((formToken) => forgotPasswordPage({ formToken, email: '' })),
+);
+
+/** Answers alike for every address: nobody learns from it who has an account. */
+export const forgotPassword = publicPage(async (app, request) => {
+  const { form, show, http } = request;
+  const email = (given(form, 'email') ?? '').trim();
+  const fault = email === '' ? 'Your e-mail address is needed.' : emailFault(email);
+  if (fault) return show((formToken) => forgotPasswordPage({ formToken, email, fault }), { status: 400 });
+  const limit = await countMail(app, email, http.ip);
+  if (limit.outcome === 'wait') return tooManyMails(request, limit.seconds);
+  if (limit.outcome === 'send') app.mailer.post('reset_password', () => composeReset(app, email));
+  return show(() => checkMailPage({ email, about: 'reset' }));
+});
+
+async function composeReset(app: App, email: string): Promise<Mail | undefined> {
+  const user = await app.store.users.findByEmail(email);
+  if (user?.disabledAt !== null) return undefined;
+  const token = newMailedToken();
+  const expiresAt = app.now() + LINK_TTL_MS;
+  await app.store.mailLinks.create(user.id, hashMailedToken(token), 'reset_password', user.email, expiresAt);
+  const { baseUrl } = app.config;
+  return resetMail(user.email, baseUrl, `${baseUrl}/reset-password?token=${user.id}.${token}`);
+}
+
+export const showResetPassword = publicPage(async (app, request) => {
+  const text = given(request.query, 'token') ?? '';
+  const user = await userOfLink(app, readUserToken(text));
+  return user ? resetForm(request, text, user) : deadLink(request, AGAIN);
+});
+
+export const resetPassword = publicPage(async (app, request) => {
+  const { form, browser, http } = request;
+  const text = given(form, 'token') ?? '';
+  const link = readUserToken(text);
+  const user = await userOfLink(app, link);
+  if (!link || !user) return deadLink(request, AGAIN);
+  const password = given(form, 'password') ?? '';
+  const fault = passwordFault(password, [user.email, user.name ?? '']);
+  if (fault) return resetForm(request, text, user, fault);
+
+  const passwordHash = await app.passwords.hash(password);
+  const email = await app.store.mailLinks.take(link.userId, link.tokenHash, 'reset_password', app.now());
+  if (email === undefined) return deadLink(request, AGAIN);
+  await app.store.users.setPassword(user.id, passwordHash, app.now());
+  // Whoever opened the link reads the mail of this very address.
+  await app.store.users.verifyEmail(user.id, app.now(), email);
+  await recordEvent(app, http, user.id, 'password_reset');
+  app.mailer.post('password_notice', async () => passwordNotice(user.email, app.config.baseUrl));
+  // Strangers' guesses must not keep this browser out now.
+  browser.remember(user.id);
+  return withHeaders(redirect('/login?done=reset'), browser.headers());
+});
+
+async function userOfLink(app: App, link: UserToken | undefined): Promise<User | undefined> {
+  if (!link) return undefined;
+  const email = await app.store.mailLinks.find(link.userId, link.tokenHash, 'reset_password', app.now());
+  const user = email === undefined ? undefined : await app.store.users.find(link.userId);
+  return user?.disabledAt === null ? user : undefined;
+}
+
+function resetForm({ show }: PublicRequest, token: string, { email }: User, fault?: string): Answer {
+  return show((formToken) => resetPasswordPage({ formToken, token, email, fault }), {
+    status: fault ? 400 : 200,
+  });
+}

@@ -1,0 +1,68 @@
+import type { FastifyRequest } from 'fastify';
+import { type Answer, withHeaders } from '../answer.ts';
+import type { App } from '../app.ts';
+import { formOf, queryOf } from '../form.ts';
+import { type PageOptions, page } from '../page-answer.ts';
+import type { Html } from '../pages/html.ts';
+import { messagePage } from '../pages/message.ts';
+import { Browser } from './browser.ts';
+
+/** A request to a page that needs nobody signed in, and the answers such pages give. */
+export type PublicRequest = {
+  readonly http: FastifyRequest;
+  readonly browser: Browser;
+  readonly query: ReadonlyMap<string, string>;
+  readonly form: ReadonlyMap<string, string>;
+  readonly show: (content: (formToken: string) => Html, options?: PageOptions) => Answer;
+};
+
+type Handler = (app: App, http: FastifyRequest) => Promise<Answer>;
+
+/** A posted form must be one of ours, as everywhere: else 403, and nothing done. */
+export function publicPage(handler: (app: App, request: PublicRequest) => Promise<Answer> | Answer): Handler {
+  return async (app, http) => {
+    const browser = new Browser(app, http);
+    const form = http.method === 'POST' ? formOf(http) : new Map<string, string>();
+    if (http.method === 'POST' && !browser.sentForm(form)) return outOfDate(http);
+    const show = (content: (formToken: string) => Html, options: PageOptions = {}): Answer => {
+      const answer = page(content(browser.formToken()), options);
+      // These pages are reached by links that hold a token: no Referer may carry it on.
+      return withHeaders(answer, { 'referrer-policy': 'no-referrer', ...browser.headers() });
+    };
+    return handler(app, { http, browser, query: queryOf(http), form, show });
+  };
+}
+
+function outOfDate(http: FastifyRequest): Answer {
+  const content = messagePage({
+    title: 'This form is out of date',
+    paragraphs: ['Nothing was changed. Go back, reload the page and try again.'],
+    requestId: http.id,
+  });
+  return page(content, { status: 403, note: { reason: 'form_token' } });
+}
+
+/** Asked for too often from one place. */
+export function tooManyMails({ show }: PublicRequest, seconds: number): Answer {
+  const minutes = Math.ceil(seconds / 60);
+  const content = messagePage({
+    title: 'Please wait a little',
+    paragraphs: [
+      `Too many mails were asked for from your network. Try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`,
+    ],
+  });
+  return show(() => content, { status: 429, headers: { 'retry-after': String(seconds) } });
+}
+
+/** A link that was used, has expired or never was one: which of these is nobody's business. */
+export function deadLink(
+  { show }: PublicRequest,
+  next: { readonly path: string; readonly label: string },
+): Answer {
+  const content = messagePage({
+    title: 'This link no longer works',
+    paragraphs: ['It was used already or has expired. Each link works once and for a short time.'],
+    next,
+  });
+  return show(() => content, { status: 400, note: { reason: 'dead_link' } });
+}

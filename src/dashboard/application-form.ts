@@ -1,0 +1,125 @@
+import {
+  type ApplicationErrors,
+  type ApplicationInput,
+  SCOPE_USES,
+  type ScopeUse,
+} from '../pages/application-form.ts';
+import { redirectUriCountFault, redirectUriFaultInWords } from '../protocol/application.ts';
+import { nameFault } from '../protocol/name.ts';
+import {
+  includes,
+  NO_SCOPE,
+  SCOPE_NAMES,
+  type ScopeName,
+  type ScopeSet,
+  scopeOf,
+} from '../protocol/scope.ts';
+import type { Application, ApplicationChanges } from '../store/store.ts';
+
+export type ReadForm =
+  | { readonly input: ApplicationInput; readonly changes: ApplicationChanges }
+  | { readonly input: ApplicationInput; readonly errors: ApplicationErrors };
+
+type Fields = ReadonlyMap<string, string>;
+
+const MOST_ERRORS = 20;
+
+/** What the form of a new application holds. */
+export const BLANK: ApplicationInput = {
+  name: '',
+  homepageUrl: '',
+  redirectUris: '',
+  scopes: { profile: 'required', email: 'required' },
+};
+
+export function inputOf({
+  name,
+  homepageUrl,
+  redirectUris,
+  scope,
+  optionalScope,
+}: Application): ApplicationInput {
+  const use = (of: ScopeName): ScopeUse => {
+    if (!includes(scope, scopeOf(of))) return 'none';
+    return includes(optionalScope, scopeOf(of)) ? 'optional' : 'required';
+  };
+  return {
+    name,
+    homepageUrl: homepageUrl ?? '',
+    redirectUris: redirectUris.join('\n'),
+    scopes: { profile: use('profile'), email: use('email') },
+  };
+}
+
+/** Reads an application's settings; a field that was not sent is as in `before`. All mistakes at once. */
+export function readApplicationForm(form: Fields, before: ApplicationInput): ReadForm {
+  const input: ApplicationInput = {
+    name: (form.get('name') ?? before.name).trim(),
+    homepageUrl: (form.get('homepage_url') ?? before.homepageUrl).trim(),
+    redirectUris: (form.get('redirect_uris') ?? before.redirectUris).replaceAll(/\r\n?/g, '\n'),
+    scopes: {
+      profile: scopeUse(form, 'profile') ?? before.scopes.profile,
+      email: scopeUse(form, 'email') ?? before.scopes.email,
+    },
+  };
+  const lines = readLines(input.redirectUris);
+  const scope = scopeWhere(input, (use) => use !== 'none');
+  const errors: ApplicationErrors = {
+    name: faults(input.name === '' ? 'Give it a name.' : nameFault(input.name)),
+    homepageUrl: faults(homepageFault(input.homepageUrl)),
+    redirectUris: redirectUriErrors(lines),
+    scopes: faults(scope === NO_SCOPE ? 'Choose at least one that is required or optional.' : undefined),
+  };
+  if (Object.values(errors).some((found) => found.length > 0)) return { input, errors };
+  const changes: ApplicationChanges = {
+    name: input.name,
+    homepageUrl: input.homepageUrl || null,
+    redirectUris: lines.map(({ uri }) => uri),
+    scope,
+    optionalScope: scopeWhere(input, (use) => use === 'optional'),
+  };
+  return { input, changes };
+}
+
+const faults = (fault: string | undefined): string[] => (fault === undefined ? [] : [fault]);
+
+function scopeUse(form: Fields, name: ScopeName): ScopeUse | undefined {
+  return SCOPE_USES.find((use) => use === form.get(`scope_${name}`));
+}
+
+function scopeWhere({ scopes }: ApplicationInput, chosen: (use: ScopeUse) => boolean): ScopeSet {
+  return SCOPE_NAMES.filter((name) => chosen(scopes[name])).reduce(
+    (set, name) => set | scopeOf(name),
+    NO_SCOPE,
+  );
+}
+
+/** A browser follows it, so it keeps to the same rules as what a browser is redirected to. */
+function homepageFault(url: string): string | undefined {
+  const words = url === '' ? undefined : redirectUriFaultInWords(url);
+  return words && `The home page ${words}.`;
+}
+
+type Line = { readonly number: number; readonly uri: string };
+
+/** Empty lines are nothing, but they count: a mistake is named by the line a person sees. */
+function readLines(text: string): Line[] {
+  return text
+    .split('\n')
+    .map((line, place) => ({ number: place + 1, uri: line.trim() }))
+    .filter(({ uri }) => uri !== '');
+}
+
+function redirectUriErrors(lines: readonly Line[]): string[] {
+  if (lines.length === 0) return ['Enter at least one redirect URI.'];
+  const firstLineOf = new Map<string, number>();
+  const found = lines.flatMap(({ number, uri }) => {
+    const words = redirectUriFaultInWords(uri);
+    if (words) return [`Line ${number} ${words}.`];
+    const first = firstLineOf.get(uri);
+    if (first !== undefined) return [`Line ${number} repeats line ${first}.`];
+    firstLineOf.set(uri, number);
+    return [];
+  });
+  return [...faults(redirectUriCountFault(lines.length)), ...found.slice(0, MOST_ERRORS)];
+}

@@ -1,0 +1,86 @@
+import { type Answer, redirect } from '../answer.ts';
+import type { App } from '../app.ts';
+import { queryOf } from '../form.ts';
+import { page } from '../page-answer.ts';
+import { type ApplicationProps, applicationPage } from '../pages/application.ts';
+import { exampleAuthorizeUrl } from '../protocol/application.ts';
+import { newId } from '../protocol/credentials.ts';
+import { inputOf, readApplicationForm } from './application-form.ts';
+import { applicationPath, notFound, type OwnedRequest, owned } from './owned.ts';
+import { secretViews } from './secret-view.ts';
+
+/** What an application's page can say was done, by the word for it in the address. */
+const DONE = new Map([
+  ['saved', 'Saved. The changes are in effect.'],
+  ['enabled', 'The application is enabled.'],
+  [
+    'created',
+    'The application was created by this form before. Its secret was shown then; if you missed it, make a new one.',
+  ],
+  ['secret_shown', 'This secret was made and shown before. If you missed it, remove it and make another.'],
+  ['secret_removed', 'The secret is removed. Requests with it are refused.'],
+]);
+
+/** GET /dashboard/apps/:client_id */
+export const showApplication = owned((app, request) => {
+  const done = DONE.get(queryOf(request.http).get('done') ?? '');
+  return applicationAnswer(app, request, { done });
+});
+
+/** POST /dashboard/apps/:client_id */
+export const saveApplication = owned(async (app, request) => {
+  const { form, application, applications } = request;
+  const read = readApplicationForm(form, inputOf(application));
+  if ('errors' in read) return applicationAnswer(app, request, read, 400);
+  const saved = await applications.edit(application.clientId, read.changes, app.now());
+  return saved ? doneAnswer(application.clientId, 'saved') : notFound();
+});
+
+/** POST /dashboard/apps/:client_id/disable. When it is disabled already, that is what was wanted. */
+export const disableApplication = owned(async (app, { application, applications }) => {
+  await applications.disable(application.clientId, app.now());
+  return doneAnswer(application.clientId, 'disabled');
+});
+
+/** POST /dashboard/apps/:client_id/enable */
+export const enableApplication = owned(async (app, request) => {
+  const { application, applications } = request;
+  const enabled = await applications.enable(application.clientId, app.now());
+  if (enabled || application.disabledBy === null) return doneAnswer(application.clientId, 'enabled');
+  return applicationAnswer(app, request, {}, 409);
+});
+
+export function doneAnswer(clientId: string, done: string): Answer {
+  return redirect(`${applicationPath(clientId)}?done=${done}`, { client: clientId, reason: done });
+}
+
+export function applicationAnswer(
+  app: App,
+  { application, frame }: OwnedRequest,
+  props: Partial<ApplicationProps>,
+  status = 200,
+): Answer {
+  const { baseUrl } = app.config;
+  const now = app.now();
+  const content = applicationPage({
+    frame,
+    clientId: application.clientId,
+    name: application.name,
+    createdAt: application.createdAt,
+    disabledBy: application.disabledAt === null ? null : (application.disabledBy ?? 'operator'),
+    input: inputOf(application),
+    secrets: secretViews(application, now),
+    newSecretId: newId(),
+    endpoints: [
+      ['Authorize', `${baseUrl}/oauth/authorize`],
+      ['Token', `${baseUrl}/oauth/token`],
+      ['Userinfo', `${baseUrl}/oauth/userinfo`],
+      ['Revoke', `${baseUrl}/oauth/revoke`],
+      ['Metadata', `${baseUrl}/.well-known/oauth-authorization-server`],
+    ],
+    exampleUrl: exampleAuthorizeUrl(baseUrl, application),
+    now,
+    ...props,
+  });
+  return page(content, { status });
+}

@@ -1,0 +1,80 @@
+import { type SignedInRequest, signedIn } from '../accounts/signed-in.ts';
+import { type Answer, redirect, withHeaders } from '../answer.ts';
+import { page } from '../page-answer.ts';
+import { type NewApplicationProps, newApplicationPage } from '../pages/new-application.ts';
+import { newSecretPage } from '../pages/new-secret.ts';
+import { newClientId } from '../protocol/application.ts';
+import { newClientSecret } from '../protocol/client-secret.ts';
+import { newId } from '../protocol/credentials.ts';
+import type { OwnedApplications } from '../store/store.ts';
+import { BLANK, readApplicationForm } from './application-form.ts';
+import { CreationLimit } from './creation-limit.ts';
+import { applicationPath, isId } from './owned.ts';
+
+/** GET /dashboard/apps/new */
+export const showNewApplication = signedIn((_app, { frame }) =>
+  page(newApplicationPage({ frame, formId: newId(), input: BLANK })),
+);
+
+/**
+ * POST /dashboard/apps/new. The answer itself shows the secret, so that it is in no address and kept
+ * nowhere. A reload sends the form again: it is known by its id and leads to what it made.
+ */
+export const createApplication = signedIn(
+  async (app, request) => {
+    const { user, form, frame } = request;
+    const applications = app.store.applications.ownedBy(user.id);
+    const formId = formIdOf(form);
+    const earlier = await applications.createdBy(formId);
+    if (earlier !== undefined) return toCreated(applications, earlier);
+
+    const read = readApplicationForm(form, BLANK);
+    const again = (props: Partial<NewApplicationProps>, status: number) =>
+      page(newApplicationPage({ frame, formId, input: read.input, ...props }), { status });
+    if ('errors' in read) return again({ errors: read.errors }, 400);
+
+    const now = app.now();
+    const limit = new CreationLimit(app, user.id);
+    const nextAt = await limit.count(now);
+    if (nextAt !== undefined) {
+      const minutes = Math.ceil((nextAt - now) / 60_000);
+      const answer = again({ limit: { most: app.config.appCreationLimit, nextAt, minutes } }, 429);
+      return withHeaders(answer, { 'retry-after': String(Math.ceil((nextAt - now) / 1000)) });
+    }
+    const application = { ...read.changes, clientId: newClientId(), secret: newClientSecret(), now };
+    return create(applications, request, limit, application, formId);
+  },
+  () => '/dashboard/apps/new',
+);
+
+async function create(
+  applications: OwnedApplications,
+  { frame }: SignedInRequest,
+  limit: CreationLimit,
+  application: Parameters<OwnedApplications['create']>[0],
+  formId: string,
+): Promise<Answer> {
+  const result = await applications.create(application, formId).catch(async (error) => {
+    await limit.takeBack();
+    throw error;
+  });
+  if (result.outcome === 'repeated') {
+    await limit.takeBack();
+    return toCreated(applications, result.clientId);
+  }
+  const { clientId, name, secret } = application;
+  return page(newSecretPage({ frame, clientId, name, secret, created: true }), {
+    note: { client: clientId },
+  });
+}
+
+async function toCreated(applications: OwnedApplications, clientId: string): Promise<Answer> {
+  const there = await applications.find(clientId);
+  return redirect(there ? `${applicationPath(clientId)}?done=created` : '/dashboard');
+}
+
+/** A form without an id is a form of its own. */
+function formIdOf(form: ReadonlyMap<string, string>): string {
+  const sent = form.get('form_id') ?? '';
+  return isId(sent) ? sent : newId();
+}

@@ -1,0 +1,59 @@
+import { page } from '../page-answer.ts';
+import { newSecretPage } from '../pages/new-secret.ts';
+import { removeSecretPage } from '../pages/remove-secret.ts';
+import { newClientSecret } from '../protocol/client-secret.ts';
+import { newId } from '../protocol/credentials.ts';
+import { applicationAnswer, doneAnswer } from './application.ts';
+import { isId, notFound, type OwnedRequest, owned, parameter } from './owned.ts';
+import { secretViews } from './secret-view.ts';
+
+/** POST /dashboard/apps/:client_id/secrets. As with a new application, the answer itself shows the secret. */
+export const addSecret = owned(async (app, request) => {
+  const { application, applications, form, frame } = request;
+  const { clientId, name } = application;
+  const secret = newClientSecret();
+  const sentId = form.get('secret_id') ?? '';
+  const id = isId(sentId) ? sentId : newId();
+  switch (await applications.addSecret(clientId, { id, secret, now: app.now() })) {
+    case 'added':
+      return page(newSecretPage({ frame, clientId, name, secret, created: false }), {
+        note: { client: clientId, reason: 'secret_added' },
+      });
+    case 'repeated':
+      return doneAnswer(clientId, 'secret_shown');
+    case 'too_many':
+      return applicationAnswer(app, request, { refused: TOO_MANY }, 409);
+    case 'unknown':
+      return notFound();
+  }
+});
+
+const TOO_MANY = 'No secret was made: two are live already. Remove one of them first.';
+const LAST = 'The secret was not removed: an application needs one that lasts. Make a new one first.';
+
+/** GET /dashboard/apps/:client_id/secrets/:secret_id/remove */
+export const confirmSecretRemoval = owned((app, request) => {
+  const { application, frame } = request;
+  const { clientId, name } = application;
+  const now = app.now();
+  const secret = secretViews(application, now).find(({ id }) => id === secretIdOf(request));
+  if (!secret) return notFound();
+  if (!secret.removable) return applicationAnswer(app, request, { refused: LAST }, 409);
+  return page(removeSecretPage({ frame, clientId, name, secret, now }));
+});
+
+/** POST /dashboard/apps/:client_id/secrets/:secret_id/remove */
+export const removeSecret = owned(async (app, request) => {
+  const { application, applications } = request;
+  const id = secretIdOf(request);
+  switch (isId(id) ? await applications.removeSecret(application.clientId, id, app.now()) : 'unknown') {
+    case 'removed':
+      return doneAnswer(application.clientId, 'secret_removed');
+    case 'last':
+      return applicationAnswer(app, request, { refused: LAST }, 409);
+    case 'unknown':
+      return notFound();
+  }
+});
+
+const secretIdOf = ({ http }: OwnedRequest): string => parameter(http, 'secret_id');

@@ -1,0 +1,71 @@
+import type { SecurityEvent, SecurityEventKind } from '../store/account-records.ts';
+import type { AccountProps } from './account.ts';
+import { deviceWords } from './device.ts';
+import { type Html, html } from './html.ts';
+import { ago, buttonForm, moment } from './parts.ts';
+
+/** The browsers that are signed in, each with a way to end it. */
+export function browsers({ frame, sessions, now }: AccountProps): Html {
+  const item = ({
+    idHash,
+    userAgent,
+    address,
+    createdAt,
+    current,
+  }: AccountProps['sessions'][number]) => html`<li class="row spread">
+<div>
+<div class="row"><strong>${deviceWords(userAgent)}</strong>${current && html` <span class="badge success">This browser</span>`}</div>
+<p class="muted small">${address} · signed in ${ago(createdAt, now)}, ${moment(createdAt)}</p>
+</div>
+${!current && buttonForm({ action: '/account/sessions/end', formToken: frame.formToken, label: 'Sign out', className: 'small', fields: { session: idHash } })}
+</li>
+`;
+  return html`<section class="panel" aria-labelledby="browsers-title">
+<header class="row spread"><div><h2 id="browsers-title">Signed-in browsers</h2>
+<p class="muted">Sign out what you do not know, then change your password.</p></div>
+${sessions.length > 1 && buttonForm({ action: '/account/sessions/end-others', formToken: frame.formToken, label: 'Sign out all others', className: 'small' })}
+</header>
+<ul class="list">
+${sessions.map(item)}</ul>
+</section>`;
+}
+
+/** What each event says; `application` is the name of the one it is about. */
+const WORDS: Record<SecurityEventKind, (application: string) => string> = {
+  signed_up: () => 'You created this account',
+  signed_in: () => 'Signed in',
+  failed_sign_ins: () => 'Several failed attempts to sign in',
+  password_changed: () => 'Password changed',
+  password_reset: () => 'Password reset by mail',
+  email_verified: () => 'E-mail address confirmed',
+  email_changed: () => 'E-mail address changed',
+  session_ended: () => 'Signed another browser out',
+  granted: (application) => `You allowed ${application} to use your account`,
+  disconnected: (application) => `You disconnected ${application}`,
+  refresh_token_reuse: (application) =>
+    `${application} was cut off: an old token of it was used again, so somebody else may have had a copy`,
+  code_replay: (application) =>
+    `${application} was cut off: a sign-in code of it was used twice, so somebody else may have had a copy`,
+};
+
+const ALARMING: ReadonlySet<SecurityEventKind> = new Set([
+  'failed_sign_ins',
+  'refresh_token_reuse',
+  'code_replay',
+]);
+
+export function activity({ events, applicationNames, now }: AccountProps): Html {
+  const item = ({ kind, clientId, at, address, userAgent }: SecurityEvent) => {
+    const application = applicationNames.get(clientId ?? '') ?? 'An application that is gone';
+    const where = address === '' ? '' : ` · ${deviceWords(userAgent)}, ${address}`;
+    return html`<li>
+<p>${ALARMING.has(kind) && html`<span class="badge warning">Look at this</span> `}${WORDS[kind](application)}</p>
+<p class="muted small">${ago(at, now)}, ${moment(at)}${where}</p>
+</li>
+`;
+  };
+  return html`<section class="panel" aria-labelledby="activity-title">
+<header><h2 id="activity-title">Recent activity</h2><p class="muted">The latest that concerns the safety of your account.</p></header>
+${events.length > 0 ? html`<ul class="list compact">\n${events.map(item)}</ul>` : html`<div class="body"><p class="muted">Nothing yet.</p></div>`}
+</section>`;
+}

@@ -1,0 +1,142 @@
+import type { ProfileFaults, ProfileInput } from '../accounts/profile.ts';
+import type { SecurityEvent } from '../store/account-records.ts';
+import type { Session, User } from '../store/store.ts';
+import { activity, browsers } from './account-activity.ts';
+import { type Html, html } from './html.ts';
+import { type Frame, shellLayout } from './layout.ts';
+import { buttonForm, field, notice } from './parts.ts';
+import { PASSWORD_HINT } from './sign-up.ts';
+
+export type AccountFaults = {
+  readonly profile?: ProfileFaults;
+  readonly email?: { readonly email?: string | undefined; readonly current?: string | undefined };
+  readonly password?: { readonly current?: string | undefined; readonly next?: string | undefined };
+};
+
+export type AccountProps = {
+  readonly frame: Frame;
+  readonly user: User;
+  readonly profile: ProfileInput;
+  readonly newEmail: string;
+  readonly sessions: readonly (Session & { readonly current: boolean })[];
+  readonly events: readonly SecurityEvent[];
+  readonly applicationNames: ReadonlyMap<string, string>;
+  readonly faults: AccountFaults;
+  /** A key of DONE. */
+  readonly done?: string | undefined;
+  readonly now: number;
+};
+
+/** What was just done: fixed sentences, chosen by a key in the address. */
+const DONE: Readonly<Record<string, string>> = {
+  welcome: 'Welcome. Your address is confirmed and your account is ready.',
+  profile: 'Your profile is saved.',
+  password: 'Your password is changed. Every other browser was signed out.',
+  email: 'Your e-mail address is changed and confirmed.',
+  email_sent: 'Check your mail: your address changes when you open the link we sent to the new one.',
+  verified: 'Your e-mail address is confirmed.',
+  verify_sent: 'Check your mail: we sent a link to confirm your address.',
+  session: 'That browser is signed out.',
+  sessions: 'Every other browser is signed out.',
+};
+const TROUBLE: Readonly<Record<string, string>> = {
+  stale: 'That link did not fit your account any more. Nothing was changed.',
+  too_many: 'We sent you several mails in the last hour. Look for them first, or try again later.',
+};
+
+export function accountPage(props: AccountProps): Html {
+  const { frame, faults, done = '' } = props;
+  const wrong = Object.keys(faults).length > 0;
+  return shellLayout(
+    'Account',
+    'account',
+    frame,
+    html`<h1>Account</h1>
+${wrong && notice('error', 'Nothing was changed yet. See below.')}
+${!wrong && Object.hasOwn(DONE, done) && notice('success', DONE[done]!)}
+${!wrong && Object.hasOwn(TROUBLE, done) && notice('warning', TROUBLE[done]!)}
+${profilePanel(props)}
+${emailPanel(props)}
+${passwordPanel(props)}
+${browsers(props)}
+${activity(props)}
+<section class="panel danger" aria-labelledby="delete-title">
+<div class="body row spread">
+<div><h2 id="delete-title">Delete your account</h2>
+<p class="muted">Disconnects every application and removes what is kept about you.</p></div>
+<a class="button danger" href="/account/delete">Delete account…</a>
+</div>
+</section>`,
+  );
+}
+
+const list = (fault: string | undefined): string[] => (fault === undefined ? [] : [fault]);
+
+function panel(id: string, title: string, lead: string, body: Html): Html {
+  return html`<section class="panel setting" aria-labelledby="${id}-title">
+<header><h2 id="${id}-title">${title}</h2><p class="muted">${lead}</p></header>
+<div class="body">
+${body}
+</div>
+</section>`;
+}
+
+function profilePanel({ frame, profile, faults: { profile: faults = {} } }: AccountProps): Html {
+  return panel(
+    'profile',
+    'Profile',
+    'What applications see of you once you allow it.',
+    html`<form class="stack narrow" method="post" action="/account/profile">
+<input type="hidden" name="form_token" value="${frame.formToken}">
+${field({ name: 'name', label: 'Name', value: profile.name, autocomplete: 'name', required: true, maxLength: 80, errors: list(faults.name) })}
+${field({ name: 'preferred_username', label: 'User name (optional)', value: profile.preferredUsername, autocomplete: 'nickname', maxLength: 40, hint: 'How you like to be called. Others may use the same.', errors: list(faults.preferredUsername) })}
+${field({ name: 'picture', label: 'Picture (optional)', type: 'url', value: profile.picture, autocomplete: 'photo', maxLength: 500, hint: 'The address of an image, beginning with https://', errors: list(faults.picture) })}
+${field({ name: 'locale', label: 'Language (optional)', value: profile.locale, autocomplete: 'language', maxLength: 35, hint: 'Such as en, de-CH or pt-BR.', errors: list(faults.locale) })}
+<div class="actions"><button class="primary">Save profile</button></div>
+</form>`,
+  );
+}
+
+function emailPanel({ frame, user, newEmail, faults: { email: faults = {} } }: AccountProps): Html {
+  const state = user.emailVerified
+    ? html`<span class="badge success">Confirmed</span>`
+    : html`<span class="badge warning">Not confirmed</span>`;
+  const confirm = buttonForm({
+    action: '/account/email/verify',
+    formToken: frame.formToken,
+    label: 'Send me a link to confirm it',
+    className: 'small',
+  });
+  return panel(
+    'email',
+    'E-mail',
+    'You sign in with it, and we write to you there when something happens to your account.',
+    html`<div class="stack">
+<div class="row"><strong>${user.email}</strong> ${state}${!user.emailVerified && confirm}</div>
+<details${faults.email || faults.current ? html` open` : ''}>
+<summary>Change the address</summary>
+<form class="stack narrow" method="post" action="/account/email">
+<input type="hidden" name="form_token" value="${frame.formToken}">
+${field({ name: 'email', id: 'new-email', label: 'New e-mail', type: 'email', value: newEmail, autocomplete: 'email', required: true, maxLength: 254, hint: 'We send a link there. Your address changes when you open it.', errors: list(faults.email) })}
+${field({ name: 'current_password', id: 'email-password', label: 'Your password', type: 'password', autocomplete: 'current-password', required: true, errors: list(faults.current) })}
+<div class="actions"><button>Change address</button></div>
+</form>
+</details>
+</div>`,
+  );
+}
+
+function passwordPanel({ frame, user, faults: { password: faults = {} } }: AccountProps): Html {
+  return panel(
+    'password',
+    'Password',
+    'A change signs out every other browser.',
+    html`<form class="stack narrow" method="post" action="/account/password">
+<input type="hidden" name="form_token" value="${frame.formToken}">
+<input class="visually-hidden" type="email" name="email" value="${user.email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
+${field({ name: 'current_password', label: 'Current password', type: 'password', autocomplete: 'current-password', required: true, errors: list(faults.current) })}
+${field({ name: 'new_password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, minLength: 8, hint: PASSWORD_HINT, errors: list(faults.next) })}
+<div class="actions"><button>Change password</button></div>
+</form>`,
+  );
+}

@@ -1,0 +1,81 @@
+import { MOST_REDIRECT_URIS } from '../protocol/application.ts';
+import { SCOPE_NAMES, type ScopeName } from '../protocol/scope.ts';
+import { type Html, html } from './html.ts';
+import { field, textArea } from './parts.ts';
+
+export const SCOPE_USES = ['required', 'optional', 'none'] as const;
+/** How an application uses a scope. */
+export type ScopeUse = (typeof SCOPE_USES)[number];
+
+/** An application's settings as they stand in the form, right or wrong. */
+export type ApplicationInput = {
+  readonly name: string;
+  readonly homepageUrl: string;
+  /** One a line. */
+  readonly redirectUris: string;
+  readonly scopes: Readonly<Record<ScopeName, ScopeUse>>;
+};
+
+/** What is wrong, by field. */
+export type ApplicationErrors = {
+  readonly name: readonly string[];
+  readonly homepageUrl: readonly string[];
+  readonly redirectUris: readonly string[];
+  readonly scopes: readonly string[];
+};
+
+const SCOPE_WORDS: Record<ScopeName, readonly [title: string, what: string]> = {
+  profile: ['Profile', 'name, user name, picture and language'],
+  email: ['E-mail', 'the address, and whether it is verified'],
+};
+
+const USE_WORDS: Record<ScopeUse, string> = { required: 'Required', optional: 'Optional', none: 'Not used' };
+
+/** The fields of an application, the same when it is made and when it is changed. */
+export function applicationFields(input: ApplicationInput, errors?: ApplicationErrors): Html {
+  return html`${field({
+    name: 'name',
+    label: 'Name',
+    value: input.name,
+    hint: 'People read it when they are asked for consent.',
+    errors: errors?.name,
+    autocomplete: 'off',
+    required: true,
+  })}
+${field({
+  name: 'homepage_url',
+  label: 'Home page (optional)',
+  type: 'url',
+  value: input.homepageUrl,
+  hint: 'Where people can read about your application, such as https://app.example.',
+  errors: errors?.homepageUrl,
+  autocomplete: 'off',
+})}
+${textArea({
+  name: 'redirect_uris',
+  label: 'Redirect URIs',
+  value: input.redirectUris,
+  hint: `One a line, at most ${MOST_REDIRECT_URIS}. https, or http on localhost. Compared character for character.`,
+  errors: errors?.redirectUris,
+  rows: Math.min(12, Math.max(4, input.redirectUris.split('\n').length + 1)),
+  required: true,
+})}
+<fieldset class="field"${scopesInvalid(errors) && html` aria-describedby="scopes-error"`}>
+<legend>What it may read</legend>
+<span class="hint">Required: people share it or do not connect. Optional: they can leave it out.</span>
+${SCOPE_NAMES.map((name) => scopeChoice(name, input.scopes[name]))}
+${scopesInvalid(errors) && html`<span class="error" id="scopes-error">${errors?.scopes[0]}</span>`}
+</fieldset>`;
+}
+
+const scopesInvalid = (errors: ApplicationErrors | undefined): boolean => (errors?.scopes.length ?? 0) > 0;
+
+function scopeChoice(name: ScopeName, chosen: ScopeUse): Html {
+  const [title, what] = SCOPE_WORDS[name];
+  const option = (use: ScopeUse) =>
+    html`<label class="choice"><input type="radio" name="scope_${name}" value="${use}"${use === chosen && html` checked`}> ${USE_WORDS[use]}</label>\n`;
+  return html`<fieldset class="choices">
+<legend>${title} <span class="muted">${what}</span></legend>
+${SCOPE_USES.map(option)}</fieldset>
+`;
+}

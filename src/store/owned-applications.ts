@@ -1,0 +1,200 @@
+import { MOST_SECRETS } from '../protocol/application.ts';
+import { hashClientSecret } from '../protocol/client-secret.ts';
+import { APPLICATION_COLUMNS, applicationOf, insertApplication, insertSecret } from './application-rows.ts';
+import { type Driver, DuplicateKey, type Row, type Statement } from './driver.ts';
+import type { SecretUses } from './secret-uses.ts';
+import type {
+  Application,
+  ApplicationChanges,
+  CreationOutcome,
+  NewApplication,
+  NewSecret,
+  OwnedApplications,
+  SecretAddition,
+  SecretRemoval,
+} from './store.ts';
+
+/** A form cannot be sent any more when the session it was made for is over; that is long before this. */
+const REMEMBER_FORMS_MS = 30 * 24 * 3600 * 1000;
+
+const OWNED = 'EXISTS (SELECT 1 FROM applications WHERE client_id = $1 AND owner_id = $2)';
+
+/** Locks the application, so that of two changes to its secrets the second sees what the first did. */
+const TOUCH =
+  'UPDATE applications SET updated_at = $3 WHERE client_id = $1 AND owner_id = $2 RETURNING client_id';
+
+const REMOVE_EXPIRED_SECRETS = `
+  DELETE FROM application_secrets WHERE client_id = $1 AND expires_at <= $3 AND ${OWNED}`;
+
+const ADD_SECRET = `
+  INSERT INTO application_secrets (client_id, id, hash, tail, created_at)
+  SELECT client_id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT)
+  FROM applications WHERE client_id = $1 AND owner_id = $2
+    AND (SELECT COUNT(*) FROM application_secrets WHERE client_id = $1) < ${MOST_SECRETS}
+  ON CONFLICT DO NOTHING
+  RETURNING id`;
+
+/** One without an end always stays: an application must not lose its last secret, now or later. */
+const REMOVE_SECRET = `
+  DELETE FROM application_secrets WHERE client_id = $1 AND id = $3 AND ${OWNED}
+    AND EXISTS (SELECT 1 FROM application_secrets other
+      WHERE other.client_id = $1 AND other.id <> $3 AND other.expires_at IS NULL)
+  RETURNING id`;
+
+/** The applications of one user. Every statement names the owner: what is somebody else's is not there. */
+export class OwnedApplicationsInSql implements OwnedApplications {
+  readonly #driver: Driver;
+  readonly #uses: SecretUses;
+  readonly #ownerId: string;
+  readonly #change: (statements: readonly Statement[]) => Promise<Row[][]>;
+
+  constructor(
+    driver: Driver,
+    uses: SecretUses,
+    ownerId: string,
+    change: (statements: readonly Statement[]) => Promise<Row[][]>,
+  ) {
+    this.#driver = driver;
+    this.#uses = uses;
+    this.#ownerId = ownerId;
+    this.#change = change;
+  }
+
+  async list(): Promise<Application[]> {
+    const [rows, secrets] = await Promise.all([
+      this.#driver.read(
+        `SELECT ${APPLICATION_COLUMNS} FROM applications WHERE owner_id = $1 ORDER BY created_at DESC, client_id`,
+        [this.#ownerId],
+      ),
+      this.#driver.read(
+        `SELECT * FROM application_secrets WHERE client_id IN (SELECT client_id FROM applications WHERE owner_id = $1)
+          ORDER BY created_at, id`,
+        [this.#ownerId],
+      ),
+    ]);
+    const byClient = Map.groupBy(secrets, (row) => row.client_id);
+    return rows.map((row) => this.#read(row, byClient.get(row.client_id!) ?? []));
+  }
+
+  async find(clientId: string): Promise<Application | undefined> {
+    const [[row], secrets] = await Promise.all([
+      this.#driver.read(
+        `SELECT ${APPLICATION_COLUMNS} FROM applications WHERE client_id = $1 AND owner_id = $2`,
+        [clientId, this.#ownerId],
+      ),
+      this.#driver.read('SELECT * FROM application_secrets WHERE client_id = $1 ORDER BY created_at, id', [
+        clientId,
+      ]),
+    ]);
+    return row && this.#read(row, secrets);
+  }
+
+  async create(application: Omit<NewApplication, 'ownerId'>, formId: string): Promise<CreationOutcome> {
+    const { clientId, secret, now } = application;
+    try {
+      await this.#change([
+        {
+          sql: 'DELETE FROM application_creations WHERE owner_id = $1 AND created_at < $2',
+          values: [this.#ownerId, now - REMEMBER_FORMS_MS],
+        },
+        {
+          sql: 'INSERT INTO application_creations (owner_id, form_id, client_id, created_at) VALUES ($1, $2, $3, $4)',
+          values: [this.#ownerId, formId, clientId, now],
+        },
+        insertApplication({ ...application, ownerId: this.#ownerId }),
+        insertSecret(clientId, secret, now),
+      ]);
+      return { outcome: 'created' };
+    } catch (error) {
+      const earlier = error instanceof DuplicateKey ? await this.createdBy(formId) : undefined;
+      if (earlier === undefined) throw error;
+      return { outcome: 'repeated', clientId: earlier };
+    }
+  }
+
+  async createdBy(formId: string): Promise<string | undefined> {
+    const sql = 'SELECT client_id FROM application_creations WHERE owner_id = $1 AND form_id = $2';
+    const [row] = await this.#driver.read(sql, [this.#ownerId, formId]);
+    return row?.client_id as string | undefined;
+  }
+
+  async edit(clientId: string, changes: ApplicationChanges, now: number): Promise<boolean> {
+    const { name, homepageUrl, redirectUris, scope, optionalScope } = changes;
+    return this.#changed(
+      `UPDATE applications SET name = $3, homepage_url = $4, redirect_uris = $5, scope = $6, optional_scope = $7,
+          updated_at = $8
+        WHERE client_id = $1 AND owner_id = $2 RETURNING client_id`,
+      [clientId, this.#ownerId, name, homepageUrl, JSON.stringify(redirectUris), scope, optionalScope, now],
+    );
+  }
+
+  async disable(clientId: string, now: number): Promise<boolean> {
+    return this.#changed(
+      `UPDATE applications SET disabled_at = $3, disabled_by = 'owner', updated_at = $3
+        WHERE client_id = $1 AND owner_id = $2 AND disabled_at IS NULL RETURNING client_id`,
+      [clientId, this.#ownerId, now],
+    );
+  }
+
+  async enable(clientId: string, now: number): Promise<boolean> {
+    return this.#changed(
+      `UPDATE applications SET disabled_at = NULL, disabled_by = NULL, updated_at = $3
+        WHERE client_id = $1 AND owner_id = $2 AND disabled_by = 'owner' RETURNING client_id`,
+      [clientId, this.#ownerId, now],
+    );
+  }
+
+  async delete(clientId: string, name: string): Promise<boolean> {
+    const [deleted] = await this.#change([
+      {
+        sql: 'DELETE FROM applications WHERE client_id = $1 AND owner_id = $2 AND name = $3 RETURNING client_id',
+        values: [clientId, this.#ownerId, name],
+      },
+      {
+        sql: `DELETE FROM application_secrets WHERE client_id = $1
+          AND NOT EXISTS (SELECT 1 FROM applications WHERE client_id = $1)`,
+        values: [clientId],
+      },
+    ]);
+    return deleted!.length > 0;
+  }
+
+  async addSecret(clientId: string, { id, secret, now }: NewSecret): Promise<SecretAddition> {
+    const [owned, , added] = await this.#change([
+      { sql: TOUCH, values: [clientId, this.#ownerId, now] },
+      { sql: REMOVE_EXPIRED_SECRETS, values: [clientId, this.#ownerId, now] },
+      {
+        sql: ADD_SECRET,
+        values: [clientId, this.#ownerId, id, hashClientSecret(secret), secret.slice(-4), now],
+      },
+    ]);
+    if (added!.length > 0) return 'added';
+    if (owned!.length === 0) return 'unknown';
+    const application = await this.find(clientId);
+    return application?.secrets.some((one) => one.id === id) ? 'repeated' : 'too_many';
+  }
+
+  async removeSecret(clientId: string, secretId: string, now: number): Promise<SecretRemoval> {
+    const [, removed] = await this.#change([
+      { sql: TOUCH, values: [clientId, this.#ownerId, now] },
+      { sql: REMOVE_SECRET, values: [clientId, this.#ownerId, secretId] },
+    ]);
+    if (removed!.length > 0) return 'removed';
+    const application = await this.find(clientId);
+    return application?.secrets.some((one) => one.id === secretId) ? 'last' : 'unknown';
+  }
+
+  async #changed(sql: string, values: Statement['values']): Promise<boolean> {
+    const [rows] = await this.#change([{ sql, values }]);
+    return rows!.length > 0;
+  }
+
+  #read(row: Row, secrets: readonly Row[]): Application {
+    const application = applicationOf(row, secrets);
+    const fresh = application.secrets.map((secret) => ({
+      ...secret,
+      lastUsedAt: this.#uses.unwritten(secret.id) ?? secret.lastUsedAt,
+    }));
+    return { ...application, secrets: fresh };
+  }
+}

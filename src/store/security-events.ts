@@ -1,0 +1,66 @@
+import type {
+  NewSecurityEvent,
+  SecurityEvent,
+  SecurityEventKind,
+  SecurityEventStore,
+} from './account-records.ts';
+import type { Driver } from './driver.ts';
+
+/** So many are kept of each user: whoever makes many must not be able to fill the disk. */
+const MOST_PER_USER = 100;
+
+const INSERT = `
+  INSERT INTO security_events (user_id, id, happened_at, kind, client_id, address, user_agent)
+  VALUES ($1, $2, $3, $4, $5, $6, $7)
+  ON CONFLICT DO NOTHING`;
+
+const FORGET_OLD = `
+  DELETE FROM security_events WHERE user_id = $1 AND happened_at < (
+    SELECT MIN(happened_at) FROM (
+      SELECT happened_at FROM security_events WHERE user_id = $1 ORDER BY happened_at DESC LIMIT $2) AS newest)`;
+
+/**
+ * Goes into the transaction that cuts a grant, after the cut: the event is there exactly when the
+ * cut is, names the grant's own application whoever caused it, and a second try adds none.
+ */
+export const RECORD_CUT = `
+  INSERT INTO security_events (user_id, id, happened_at, kind, client_id, address, user_agent)
+  SELECT user_id, 'cut ' || id, ended_at, ended_by, client_id, '', ''
+  FROM grants WHERE user_id = $1 AND id = $2 AND ended_at = $3
+  ON CONFLICT DO NOTHING`;
+
+export class SecurityEvents implements SecurityEventStore {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async record(event: NewSecurityEvent): Promise<void> {
+    const { userId, id, at, kind, clientId = null, address, userAgent } = event;
+    await this.#driver.transaction([
+      { sql: INSERT, values: [userId, id, at, kind, clientId, address, userAgent] },
+      { sql: FORGET_OLD, values: [userId, MOST_PER_USER] },
+    ]);
+  }
+
+  async list(userId: string, limit: number): Promise<SecurityEvent[]> {
+    const sql = `SELECT happened_at, kind, client_id, address, user_agent FROM security_events
+      WHERE user_id = $1 ORDER BY happened_at DESC, id LIMIT $2`;
+    const rows = await this.#driver.read(sql, [userId, limit]);
+    return rows.map((row) => ({
+      at: Number(row.happened_at),
+      kind: row.kind as SecurityEventKind,
+      clientId: row.client_id as string | null,
+      address: row.address as string,
+      userAgent: row.user_agent as string,
+    }));
+  }
+
+  async sweep(limit: number, before: number): Promise<number> {
+    const sql = `DELETE FROM security_events WHERE (user_id, id) IN (
+        SELECT user_id, id FROM security_events WHERE happened_at <= $1 LIMIT $2)
+      RETURNING id`;
+    return (await this.#driver.write(sql, [before, limit])).length;
+  }
+}

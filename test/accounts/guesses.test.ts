@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { MINUTE, PASSWORD, Service, type Visitor } from '../service.ts';
+
+describe('guessing passwords', () => {
+  let service: Service;
+  before(async () => {
+    service = await Service.start({ POSTERN_TRUST_PROXY: 'true' });
+  });
+  after(() => service.stop());
+
+  /** Guesses from an address each of their own, so that only the account's budget is spent. */
+  async function guessFromEverywhere(visitor: Visitor, count: number, password = 'wrong guess') {
+    let status = 0;
+    for (let i = 0; i < count; i++) {
+      const page = await visitor.get('/login');
+      const fields = Object.fromEntries(
+        [...page.text.matchAll(/name="(form_token|return_to)" value="([^"]*)"/g)].map(([, name, value]) => [
+          name!,
+          value!,
+        ]),
+      );
+      const answer = await visitor.post(
+        '/login',
+        { ...fields, email: visitor.user.email, password },
+        { 'x-forwarded-for': `198.51.${Math.floor(Math.random() * 250)}.${i}` },
+      );
+      status = answer.status;
+    }
+    return status;
+  }
+
+  test('is slowed per account, and the window ends by itself', async () => {
+    const user = await service.createUser();
+    const stranger = await service.visitor(user);
+    assert.equal(await guessFromEverywhere(stranger, 10), 400);
+    assert.equal(await guessFromEverywhere(stranger, 1, PASSWORD), 429);
+    service.clock.advance(15 * MINUTE);
+    assert.equal(await guessFromEverywhere(stranger, 1, PASSWORD), 303);
+  });
+
+  test('does not shut out the browser that signed in before', async () => {
+    const user = await service.createUser();
+    const own = await service.signedIn(user);
+    own.cookies.delete('postern_session');
+    const stranger = await service.visitor(user);
+    await guessFromEverywhere(stranger, 11);
+    assert.equal(await guessFromEverywhere(stranger, 1, PASSWORD), 429);
+    assert.equal(await guessFromEverywhere(own, 1, PASSWORD), 303);
+  });
+
+  test('a known browser has a budget too, and it is its own', async () => {
+    const user = await service.createUser();
+    const own = await service.signedIn(user);
+    own.cookies.delete('postern_session');
+    assert.equal(await guessFromEverywhere(own, 10), 400);
+    assert.equal(await guessFromEverywhere(own, 1, PASSWORD), 429);
+    assert.equal(await guessFromEverywhere(await service.visitor(user), 1, PASSWORD), 303);
+  });
+
+  test('the cookie is worth nothing for another account or when it was changed', async () => {
+    const [user, other] = [await service.createUser(), await service.createUser()];
+    const known = (await service.signedIn(other)).cookies.get('postern_known')!;
+    const forged = known.replace(other.id, user.id);
+    await guessFromEverywhere(await service.visitor(user), 10);
+    for (const cookie of [known, forged, '~~~', 'x'.repeat(5000)]) {
+      const stranger = await service.visitor(user);
+      stranger.cookies.set('postern_known', cookie);
+      assert.equal(await guessFromEverywhere(stranger, 1, PASSWORD), 429);
+    }
+  });
+
+  test('is slowed per address over many accounts', async () => {
+    let status = 0;
+    const visitor = await service.visitor();
+    const headers = { 'x-forwarded-for': '203.0.113.7' };
+    const page = await visitor.get('/login');
+    const form_token = /name="form_token" value="([^"]*)"/.exec(page.text)![1]!;
+    for (let i = 0; i <= 100; i++) {
+      const form = { form_token, email: `user${i}@example.com`, password: '' };
+      status = (await visitor.post('/login', form, headers)).status;
+    }
+    assert.equal(status, 429);
+  });
+
+  test('a burst of wrong guesses is told to the user, once', async () => {
+    const user = await service.createUser();
+    await guessFromEverywhere(await service.visitor(user), 9);
+    const events = await service.app.store.securityEvents.list(user.id, 10);
+    assert.deepEqual(
+      events.map(({ kind }) => kind),
+      ['failed_sign_ins'],
+    );
+    const own = await service.signedIn(user);
+    assert.match((await own.get('/account')).text, /Several failed attempts to sign in/);
+  });
+});

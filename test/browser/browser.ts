@@ -1,0 +1,90 @@
+import { mkdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname } from 'node:path';
+import chromium from '@sparticuz/chromium';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+  chromium as playwright,
+} from 'playwright-core';
+
+export const PHONE = { width: 390, height: 844 };
+export const DESKTOP = { width: 1280, height: 900 };
+export const SCHEMES = ['light', 'dark'] as const;
+export type Scheme = (typeof SCHEMES)[number];
+
+/** Nothing but the test's own addresses is asked for: no updates, no safe-browsing lists, no telemetry. */
+const QUIET = [
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-default-apps',
+  '--disable-domain-reliability',
+  '--disable-sync',
+  '--metrics-recording-only',
+  '--no-default-browser-check',
+  '--no-first-run',
+  '--no-pings',
+];
+
+/** A Chromium of the machine's own, where the one from npm cannot run. */
+const OWN_BROWSER = process.env.POSTERN_TEST_CHROMIUM;
+
+/**
+ * Why there is no browser here, or false: for `skip`. The npm package holds a build for Linux on
+ * x86-64 alone. Nothing is downloaded instead: a missing browser is named, not hidden.
+ */
+export const NO_BROWSER: string | false =
+  OWN_BROWSER || (process.platform === 'linux' && process.arch === 'x64')
+    ? false
+    : `@sparticuz/chromium does not run on ${process.platform} ${process.arch}: set POSTERN_TEST_CHROMIUM to a Chromium's path`;
+
+/** A real Chromium, one for a whole test file. Close it in `after`. */
+export async function launchBrowser(): Promise<Browser> {
+  return playwright.launch({
+    executablePath: OWN_BROWSER ?? (await chromium.executablePath()),
+    // The package's own list is made for other places; of it only this is needed where root runs the tests.
+    args: ['--no-sandbox', '--disable-dev-shm-usage', ...QUIET],
+    headless: true,
+  });
+}
+
+/** A person's fresh browser: no cookies of anybody else's. */
+export async function newVisit(
+  browser: Browser,
+  options: BrowserContextOptions = {},
+): Promise<{ context: BrowserContext; page: Page }> {
+  const context = await browser.newContext({ viewport: DESKTOP, reducedMotion: 'reduce', ...options });
+  context.setDefaultTimeout(10_000);
+  return { context, page: await context.newPage() };
+}
+
+/** A PNG of the page, whole unless told otherwise, with nothing moving in it. */
+export async function screenshot(page: Page, path: string, { fullPage = true } = {}): Promise<void> {
+  mkdirSync(dirname(path), { recursive: true });
+  // The place that is kept for a scrollbar would be an empty stripe in the picture.
+  await page.evaluate("document.documentElement.style.scrollbarGutter = 'auto'");
+  await page.screenshot({ path, fullPage, animations: 'disabled', caret: 'hide' });
+}
+
+/** Another origin that waits for the browser to be sent to it: an application's callback. */
+export async function startCallback(): Promise<Callback> {
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html; charset=utf-8');
+    response.end('<!doctype html><title>The application</title><h1>Welcome back</h1>');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    // Another host name as well as another port: nothing of it is same-origin or same-site.
+    url: `http://localhost:${port}/callback`,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+export type Callback = { readonly url: string; readonly stop: () => Promise<void> };
