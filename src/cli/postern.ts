@@ -3,6 +3,7 @@ import { ConfigError } from '../config.ts';
 import { addAppsCommands } from './apps.ts';
 import { addMigrateCommand } from './migrate.ts';
 import { CommandFailed } from './output.ts';
+import { addResourceServersCommands } from './resource-servers.ts';
 import { addServeCommand } from './serve.ts';
 import { addUsersCommands } from './users.ts';
 
@@ -19,6 +20,7 @@ addServeCommand(program);
 addMigrateCommand(program);
 addUsersCommands(program);
 addAppsCommands(program);
+addResourceServersCommands(program);
 
 try {
   await program.parseAsync();

@@ -2,6 +2,7 @@ import { Applications } from './applications.ts';
 import { MemoryCounters } from './counters.ts';
 import { Grants } from './grants.ts';
 import { allMigrations } from './migrations.ts';
+import { ResourceServers } from './resource-servers.ts';
 import { Sessions } from './sessions.ts';
 import { SqliteDriver } from './sqlite.ts';
 import type { Store } from './store.ts';
@@ -18,6 +19,7 @@ export function openStore(url: string): Store {
     users,
     sessions: new Sessions(driver, users),
     counters: new MemoryCounters(),
+    resourceServers: new ResourceServers(driver),
     migrate: () => driver.migrate(allMigrations()),
     ping: async () => void (await driver.read('SELECT 1 AS one')),
     close: () => driver.close(),

@@ -13,6 +13,7 @@ export interface Store {
   readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly counters: CounterStore;
+  readonly resourceServers: ResourceServerStore;
   /** Applies what is missing of the schema and returns the names of what was applied. */
   migrate(): Promise<string[]>;
   /** Resolves when the database answers. */
@@ -154,6 +155,30 @@ export interface ApplicationStore {
   /** Adds a secret; the earlier ones end at `othersExpireAt`. False when there is no such application. */
   rotateSecret(clientId: string, secret: string, othersExpireAt: number, now: number): Promise<boolean>;
   delete(clientId: string): Promise<boolean>;
+}
+
+// ---- resource servers: the platform's own APIs -------------------------------------------------
+
+export type ResourceServer = {
+  readonly id: string;
+  readonly name: string;
+  readonly secretHash: string;
+  /** The last four characters of its secret, to tell one from another. */
+  readonly secretTail: string;
+  readonly createdAt: number;
+};
+
+export type NewResourceServer = Pick<ResourceServer, 'id' | 'name'> & {
+  readonly secret: string;
+  readonly now: number;
+};
+
+export interface ResourceServerStore {
+  create(resourceServer: NewResourceServer): Promise<void>;
+  /** Cached; a change made by any process is seen within a second. */
+  find(id: string): Promise<ResourceServer | undefined>;
+  list(): Promise<ResourceServer[]>;
+  delete(id: string): Promise<boolean>;
 }
 
 // ---- users and their browser sessions -------------------------------------------------------
