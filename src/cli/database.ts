@@ -57,18 +57,14 @@ function inWords(error: unknown, config: Config): unknown {
   const ofSystem = causes.find((cause) => 'syscall' in cause);
   const cause = ofSqlite ?? ofSystem ?? causes.find((one) => one instanceof DatabaseUnavailable);
   if (!cause) return error;
-  const advice = ofSqlite
-    ? ADVICE[Number((ofSqlite as Error & { errcode: unknown }).errcode) & 0xff]
-    : undefined;
+  const advice = ofSqlite ? ADVICE[resultCode(ofSqlite)] : ofSystem && 'Check POSTERN_DATA_DIR.';
   const place = sqlitePath(config) ?? 'behind POSTERN_DATABASE_URL';
   const chain = causes.slice(0, causes.indexOf(cause) + 1).map(({ message }) => message);
-  return new CommandFailed(
-    [`The database ${place} cannot be used: ${chain.join(': ')}.`, advice].filter(Boolean).join(' '),
-    {
-      cause: error,
-    },
-  );
+  const message = `The database ${place} cannot be used: ${chain.join(': ')}.`;
+  return new CommandFailed(advice ? `${message} ${advice}` : message, { cause: error });
 }
+
+const resultCode = (error: Error): number => Number((error as Error & { errcode: unknown }).errcode) & 0xff;
 
 function causesOf(error: unknown): Error[] {
   return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
