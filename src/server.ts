@@ -14,6 +14,7 @@ import { clientEndpoint } from './endpoints/client-request.ts';
 import { health } from './endpoints/health.ts';
 import { introspection } from './endpoints/introspect.ts';
 import { metadata } from './endpoints/metadata.ts';
+import { docs, openapi } from './endpoints/openapi.ts';
 import { revoke } from './endpoints/revoke.ts';
 import { token } from './endpoints/token.ts';
 import { userinfo } from './endpoints/userinfo.ts';
@@ -50,6 +51,8 @@ function routes(app: App): Route[] {
     { method: 'GET', path: '/oauth/authorize', handler: showConsent },
     { method: 'POST', path: '/oauth/authorize', handler: decideConsent },
     { method: 'GET', path: '/.well-known/oauth-authorization-server', handler: metadata },
+    { method: 'GET', path: '/openapi.json', handler: openapi },
+    { method: 'GET', path: '/docs', handler: docs },
     { method: 'GET', path: '/health', handler: health },
     { method: 'GET', path: '/', handler: home },
     { method: 'GET', path: '/login', handler: showLogin },
