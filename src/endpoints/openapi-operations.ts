@@ -71,7 +71,7 @@ const token: Operation = {
   operationId: 'token',
   summary: 'Exchange a code, or refresh',
   description:
-    'Both grant types answer alike. A refresh token works once: keep the new one before you use the new access token, and never refresh twice at the same time (docs/integrating.md).',
+    'Both grant types answer alike. A refresh token works once: keep the new one before you use the new access token, and never let two requests refresh with the same one.',
   security: [{}, { client: [] }],
   requestBody: body('CodeExchange', 'Refresh'),
   responses: {

@@ -56,7 +56,7 @@ export const SCHEMAS = {
     title: 'grant_type=authorization_code',
     required: ['grant_type', 'code', 'redirect_uri', 'code_verifier'],
     properties: {
-      grant_type: { type: 'string', const: 'authorization_code' },
+      grant_type: { ...string('Which grant this is.'), const: 'authorization_code' },
       code: string('The code from the redirect. Single use, valid 5 minutes.'),
       redirect_uri: string('Character for character the one sent to /oauth/authorize.'),
       code_verifier: string(
@@ -73,7 +73,7 @@ export const SCHEMAS = {
     title: 'grant_type=refresh_token',
     required: ['grant_type', 'refresh_token'],
     properties: {
-      grant_type: { type: 'string', const: 'refresh_token' },
+      grant_type: { ...string('Which grant this is.'), const: 'refresh_token' },
       refresh_token: string(
         'The most recent refresh token. It is consumed: one that is presented again cuts the whole session.',
       ),
@@ -89,7 +89,7 @@ export const SCHEMAS = {
     properties: {
       access_token: string('Opaque bearer credential.'),
       refresh_token: string('Renews the tokens, once. Valid 30 days, renewed at each rotation.'),
-      token_type: { type: 'string', const: 'Bearer' },
+      token_type: { ...string('How the access token is presented.'), const: 'Bearer' },
       expires_in: {
         type: 'integer',
         minimum: 1,
@@ -113,7 +113,7 @@ export const SCHEMAS = {
   RevocationResponse: {
     type: 'object',
     required: ['revoked'],
-    properties: { revoked: { type: 'boolean', const: true } },
+    properties: { revoked: { type: 'boolean', const: true, description: 'Whatever became of it.' } },
   },
   Error: {
     type: 'object',

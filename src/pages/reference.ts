@@ -139,19 +139,18 @@ ${Object.values(media?.examples ?? {}).map(example)}
 function example({ summary, value }: Example): Html {
   return html`<figure class="stack tight">
 <figcaption>${summary}.</figcaption>
-<pre><code>${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</code></pre>
+<pre tabindex="0"><code>${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</code></pre>
 </figure>`;
 }
 
 function fields(caption: string, rows: readonly Row[]): Html {
   const row = ({ name, kind, required, text }: Row) =>
-    html`<tr><td><code>${name}</code></td><td>${kind}${!required && html` <span class="muted">optional</span>`}</td><td>${text}</td></tr>\n`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}"><table>
-<caption>${caption}</caption>
-<thead><tr><th scope="col">Name</th><th scope="col">Type</th><th scope="col">Meaning</th></tr></thead>
-<tbody>
-${rows.map(row)}</tbody>
-</table></div>`;
+    html`<dt><code>${name}</code></dt><dd><span class="muted small">${kind}${!required && ', optional'}</span><br>${text}</dd>\n`;
+  return html`<div class="stack tight">
+<h3>${caption}</h3>
+<dl class="facts">
+${rows.map(row)}</dl>
+</div>`;
 }
 
 const headerRow = ([name, { description, required, schema }]: [string, Header]): Row => ({
