@@ -39,7 +39,9 @@ import { addSecret, confirmSecretRemoval, removeSecret } from './dashboard/secre
 import { decideConsent, showConsent } from './endpoints/authorize.ts';
 import { clientEndpoint } from './endpoints/client-request.ts';
 import { health } from './endpoints/health.ts';
+import { introspection } from './endpoints/introspect.ts';
 import { metadata } from './endpoints/metadata.ts';
+import { docs, openapi } from './endpoints/openapi.ts';
 import { revoke } from './endpoints/revoke.ts';
 import { token } from './endpoints/token.ts';
 import { userinfo } from './endpoints/userinfo.ts';
@@ -67,13 +69,17 @@ type Route = { readonly method: 'GET' | 'POST'; readonly path: string; readonly 
 function routes(app: App): Route[] {
   const tokenHandler = clientEndpoint(app, token);
   const revokeHandler = clientEndpoint(app, revoke);
+  const introspect = introspection(app);
   return [
     { method: 'POST', path: '/oauth/token', handler: (_, request) => tokenHandler(request) },
     { method: 'POST', path: '/oauth/revoke', handler: (_, request) => revokeHandler(request) },
     { method: 'GET', path: '/oauth/userinfo', handler: userinfo },
+    { method: 'POST', path: '/oauth/introspect', handler: (_, request) => introspect(request) },
     { method: 'GET', path: '/oauth/authorize', handler: showConsent },
     { method: 'POST', path: '/oauth/authorize', handler: decideConsent },
     { method: 'GET', path: '/.well-known/oauth-authorization-server', handler: metadata },
+    { method: 'GET', path: '/openapi.json', handler: openapi },
+    { method: 'GET', path: '/docs', handler: docs },
     { method: 'GET', path: '/health', handler: health },
     { method: 'GET', path: '/', handler: home },
     { method: 'GET', path: '/login', handler: showLogin },

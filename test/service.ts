@@ -1,6 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
@@ -100,9 +101,19 @@ export class Service {
     const mailer = new Mailer(config, log);
     const app: App = { config, store, keys, passwords: new Passwords(), mailer, now: () => clock.ms, log };
     const http = buildServer(app);
-    await http.listen({ host: '127.0.0.1', port: 0 });
+    await http.listen({ host: '127.0.0.1', port: settings.POSTERN_PORT ? config.port : 0 });
     const { port } = http.server.address() as AddressInfo;
     return new Service(clock, app, `http://127.0.0.1:${port}`, folder, logged, http, ownDatabase);
+  }
+
+  /** Under the very address it announces, for clients that find their way by its metadata. */
+  static async startWhereItSays(settings: Record<string, string> = {}): Promise<Service> {
+    const port = await freePort();
+    return Service.start({
+      POSTERN_PORT: String(port),
+      POSTERN_BASE_URL: `http://127.0.0.1:${port}`,
+      ...settings,
+    });
   }
 
   async stop(): Promise<void> {
@@ -357,4 +368,20 @@ async function reply(response: Response): Promise<Reply> {
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json');
   return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : {} };
+}
+
+/** Below the ports that systems hand out by themselves, so that nobody gets this one in between. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(12_000, 32_000);
+    const probe = createServer().listen(port, '127.0.0.1');
+    try {
+      await once(probe, 'listening');
+    } catch {
+      continue;
+    }
+    probe.close();
+    await once(probe, 'close');
+    return port;
+  }
 }

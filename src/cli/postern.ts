@@ -6,6 +6,7 @@ import { addKeysCommands } from './keys.ts';
 import { addMigrateCommand } from './migrate.ts';
 import { CommandFailed } from './output.ts';
 import { addRestoredCommand } from './restored.ts';
+import { addResourceServersCommands } from './resource-servers.ts';
 import { addServeCommand } from './serve.ts';
 import { addTransferCommand } from './transfer.ts';
 import { addUsersCommands } from './users.ts';
@@ -27,6 +28,7 @@ addKeysCommands(program);
 addTransferCommand(program);
 addRestoredCommand(program);
 addDoctorCommand(program);
+addResourceServersCommands(program);
 
 try {
   await program.parseAsync();

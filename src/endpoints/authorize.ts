@@ -11,7 +11,7 @@ import { consentPage } from '../pages/consent.ts';
 import { messagePage } from '../pages/message.ts';
 import { type AuthorizationQuery, parseAuthorizationQuery } from '../protocol/authorization-request.ts';
 import { newId } from '../protocol/credentials.ts';
-import type { ErrorCode } from '../protocol/errors.ts';
+import { type ErrorCode, protocolError } from '../protocol/errors.ts';
 import { given } from '../protocol/parameters.ts';
 import { redirectWith } from '../protocol/redirect-uri.ts';
 import { includes, type ScopeSet, scopeNames, scopeOf } from '../protocol/scope.ts';
@@ -159,7 +159,8 @@ function refuse(
   { application, redirectUri, rawState }: AuthorizationRequest,
   error: ErrorCode,
 ): Answer {
-  const location = redirectWith(redirectUri, { error, iss: app.config.baseUrl }, rawState);
+  const { description: error_description } = protocolError(error);
+  const location = redirectWith(redirectUri, { error, error_description, iss: app.config.baseUrl }, rawState);
   return redirect(location, { client: application.clientId, reason: error });
 }
 

@@ -49,7 +49,7 @@ export function clientEndpoint(
   const limits = ClientLimits.of(app);
   return async (http) => {
     const now = app.now();
-    const { parameters, clientId, clientSecret, fault } = read(http);
+    const { parameters, clientId, clientSecret, fault } = readClientParameters(http);
     const limit = clientId === undefined ? undefined : limits.countRequest(clientId, http.ip, now);
     const refuse = (error: ErrorCode, note?: Note) =>
       withHeaders(errorAnswer(error, note), limit?.headers() ?? {});
@@ -73,7 +73,8 @@ export function clientEndpoint(
   };
 }
 
-function read(http: FastifyRequest): Read {
+/** The parameters of a request and, among them or in its header, who it says it is from. */
+export function readClientParameters(http: FastifyRequest): Read {
   const { values: parameters, fault } = parseBody(
     http.headers['content-type'],
     (http.body as Buffer | undefined) ?? Buffer.alloc(0),

@@ -2,21 +2,16 @@ import type { FastifyRequest } from 'fastify';
 import { type Answer, errorAnswer, json, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
 import { claimsFor } from '../protocol/claims.ts';
+import { liveAccess } from './live-access.ts';
 
 /** GET /oauth/userinfo (spec 4.3, RFC 6750): the token comes in the Authorization header and nowhere else. */
 export async function userinfo(app: App, request: FastifyRequest): Promise<Answer> {
   const header = request.headers.authorization;
   const match = /^bearer +(.+)$/i.exec(header ?? '');
   if (!match) return unauthorized('no_token', 'Bearer realm="postern"');
-
-  const token = app.keys.sealer.openAccessToken(match[1]!);
-  if (!token) return unauthorized('not_an_access_token');
-  if (token.expiresAt <= app.now()) return unauthorized('expired');
-  const access = await app.store.grants.readAccess(token);
-  if (access.outcome !== 'live') return unauthorized('ended');
-  const application = await app.store.applications.find(access.clientId);
-  if (application?.disabledAt !== null) return unauthorized('application_disabled');
-  return json(JSON.stringify(claimsFor(access.user, token.scope)), { client: access.clientId });
+  const access = await liveAccess(app, match[1]!);
+  if (access.outcome !== 'live') return unauthorized(access.reason);
+  return json(JSON.stringify(claimsFor(access.user, access.token.scope)), { client: access.clientId });
 }
 
 /** RFC 6750 3.1: a request that carried no token learns nothing of an error. */

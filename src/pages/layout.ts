@@ -37,6 +37,18 @@ ${footer && html`<footer>${footer}</footer>`}
   );
 }
 
+/** A wide page that anybody may read, signed in or not. */
+export function openLayout(title: string, content: Html): Html {
+  return page(
+    title,
+    html`<a class="skip" href="#content">Skip to content</a>
+<header class="bar"><div><a class="brand" href="/">${MARK}Postern</a></div></header>
+<main class="shell" id="content">
+${content}
+</main>`,
+  );
+}
+
 export type Section = 'account' | 'connections' | 'dashboard';
 
 /** What the frame around a signed-in person's pages needs to know. */

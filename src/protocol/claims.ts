@@ -24,6 +24,18 @@ export type Claims = {
   email_verified?: boolean;
 };
 
+/** Every claim there can be, as the metadata announces them. */
+export const CLAIM_NAMES: readonly (keyof Claims)[] = [
+  'sub',
+  'name',
+  'preferred_username',
+  'picture',
+  'locale',
+  'updated_at',
+  'email',
+  'email_verified',
+];
+
 export function claimsFor(user: Profile, scope: ScopeSet): Claims {
   const claims: Claims = { sub: user.id };
   if (includes(scope, scopeOf('profile'))) {

@@ -7,6 +7,7 @@ import { Leases } from './leases.ts';
 import { MailLinks, SignUps } from './mail-links.ts';
 import { allMigrations } from './migrations.ts';
 import { PostgresDriver, type PostgresOptions } from './postgres.ts';
+import { ResourceServers } from './resource-servers.ts';
 import { SecurityEvents } from './security-events.ts';
 import { Sessions } from './sessions.ts';
 import { SqliteDriver } from './sqlite.ts';
@@ -30,6 +31,7 @@ export function openStore(url: string, options: PostgresOptions = {}): Store {
     signUps: new SignUps(driver),
     mailLinks: new MailLinks(driver),
     securityEvents: new SecurityEvents(driver),
+    resourceServers: new ResourceServers(driver),
     migrate: () => driver.migrate(allMigrations()),
     ping: async () => void (await driver.read('SELECT 1 AS one')),
     close: async () => {

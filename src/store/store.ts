@@ -19,6 +19,7 @@ export interface Store {
   readonly counters: CounterStore;
   readonly keys: KeyStore;
   readonly leases: LeaseStore;
+  readonly resourceServers: ResourceServerStore;
   /** Applies what is missing of the schema and returns the names of what was applied. */
   migrate(): Promise<string[]>;
   /** Resolves when the database answers. */
@@ -218,6 +219,30 @@ export interface ApplicationStore {
   ownedBy(ownerId: string): OwnedApplications;
   /** Told at every authenticated request, so it only takes note; what it noted is written later. */
   noteSecretUse(clientId: string, secretId: string, now: number): void;
+}
+
+// ---- resource servers: the platform's own APIs -------------------------------------------------
+
+export type ResourceServer = {
+  readonly id: string;
+  readonly name: string;
+  readonly secretHash: string;
+  /** The last four characters of its secret, to tell one from another. */
+  readonly secretTail: string;
+  readonly createdAt: number;
+};
+
+export type NewResourceServer = Pick<ResourceServer, 'id' | 'name'> & {
+  readonly secret: string;
+  readonly now: number;
+};
+
+export interface ResourceServerStore {
+  create(resourceServer: NewResourceServer): Promise<void>;
+  /** Cached; a change made by any process is seen within a second. */
+  find(id: string): Promise<ResourceServer | undefined>;
+  list(): Promise<ResourceServer[]>;
+  delete(id: string): Promise<boolean>;
 }
 
 // ---- users and their browser sessions -------------------------------------------------------

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { allMigrations } from '../../src/store/migrations.ts';
+import { ResourceServers } from '../../src/store/resource-servers.ts';
+import { SqliteDriver } from '../../src/store/sqlite.ts';
+
+/** Counts what is asked of the database, and lets the test say that another process changed it. */
+class CountingDriver extends SqliteDriver {
+  reads = 0;
+  readonly tell: (() => void)[] = [];
+
+  override read(...given: Parameters<SqliteDriver['read']>) {
+    this.reads++;
+    return super.read(...given);
+  }
+
+  override onForeignChange(listener: () => void): void {
+    this.tell.push(listener);
+  }
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
+const driver = new CountingDriver(join(folder, 'test.db'));
+const servers = new ResourceServers(driver);
+before(() => driver.migrate(allMigrations()));
+after(async () => {
+  await driver.close();
+  rmSync(folder, { recursive: true });
+});
+
+test('a resource server is read once and then known, and so is that an id is nobody', async () => {
+  await servers.create({ id: 'rs_a', name: 'A', secret: 'postern_rs_secret', now: 1 });
+  driver.reads = 0;
+  const found = await Promise.all([servers.find('rs_a'), servers.find('rs_a'), servers.find('rs_b')]);
+  assert.deepEqual(
+    found.map((one) => one?.name),
+    ['A', 'A', undefined],
+  );
+  assert.equal(found[0]?.secretTail, 'cret');
+  assert.equal(driver.reads, 1);
+});
+
+test('a change by this process or another is seen', async () => {
+  const elsewhere = new ResourceServers(driver);
+  assert.ok(await elsewhere.find('rs_a'));
+  assert.equal(await servers.delete('rs_a'), true);
+  assert.equal(await servers.delete('rs_a'), false);
+  assert.equal(await servers.find('rs_a'), undefined);
+  assert.ok(await elsewhere.find('rs_a'), 'kept until it is told');
+  for (const tell of driver.tell) tell();
+  assert.equal(await elsewhere.find('rs_a'), undefined);
+});
+
+test('a failed read is not remembered', async () => {
+  const other = new ResourceServers(driver);
+  const { list } = other;
+  other.list = () => Promise.reject(new Error('gone'));
+  await assert.rejects(other.find('rs_a'), /gone/);
+  other.list = list;
+  assert.equal(await other.find('rs_a'), undefined);
+});
