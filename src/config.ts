@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { readTraceSettings, type TraceSettings } from './traces/settings.ts';
 
 /** Settings of a running Postern, checked and frozen. docs/settings.md explains each to the operator. */
 export type Config = {
@@ -17,6 +18,11 @@ export type Config = {
   /** How many proxies to believe, or which. */
   readonly trustProxy: false | 1 | string;
   readonly logLevel: LogLevel;
+  /** Undefined: no metrics. */
+  readonly metricsPort: number | undefined;
+  readonly metricsHost: string;
+  /** Undefined: no traces. */
+  readonly traces: TraceSettings | undefined;
 };
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -70,6 +76,9 @@ export function readConfig(env: Environment): Config {
     rateLimit: integer('POSTERN_RATE_LIMIT', 30, 1, 1_000_000_000),
     trustProxy: trustProxy(text('POSTERN_TRUST_PROXY'), faults),
     logLevel: logLevel(text('POSTERN_LOG_LEVEL') ?? 'info', faults),
+    metricsPort: text('POSTERN_METRICS_PORT') ? integer('POSTERN_METRICS_PORT', 0, 0, 65_535) : undefined,
+    metricsHost: text('POSTERN_METRICS_HOST') ?? '127.0.0.1',
+    traces: readTraceSettings(env, faults),
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze(config);

@@ -9,6 +9,7 @@ import { Passwords } from '../src/accounts/passwords.ts';
 import type { App } from '../src/app.ts';
 import { type Config, readConfig } from '../src/config.ts';
 import { deriveKeys } from '../src/keys.ts';
+import { loadObservers, observeDatabase } from '../src/observers.ts';
 import { newClientSecret } from '../src/protocol/client-secret.ts';
 import { newId } from '../src/protocol/credentials.ts';
 import { parseScope } from '../src/protocol/scope.ts';
@@ -80,10 +81,19 @@ export class Service {
     });
     const logged: string[] = [];
     const log: Logger = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
-    const store = openStore(config.databaseUrl);
+    const observers = await loadObservers(config, log);
+    const store = openStore(config.databaseUrl, { observe: observeDatabase(observers) });
     await store.migrate();
     const keys = deriveKeys('a secret for tests that is long enough');
-    const app: App = { config, store, keys, passwords: new Passwords(), now: () => clock.ms, log };
+    const app: App = {
+      ...observers,
+      config,
+      store,
+      keys,
+      passwords: new Passwords(),
+      now: () => clock.ms,
+      log,
+    };
     const server = buildServer(app);
     await server.listen({ host: '127.0.0.1', port: 0 });
     const { port } = server.server.address() as AddressInfo;
@@ -93,6 +103,7 @@ export class Service {
   async stop(): Promise<void> {
     await this.#server.close();
     await this.app.store.close();
+    await this.app.tracer?.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
 

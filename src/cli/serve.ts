@@ -1,10 +1,12 @@
 import { existsSync, mkdirSync } from 'node:fs';
+import type { Server } from 'node:http';
 import type { Command } from 'commander';
 import { destination, pino } from 'pino';
 import { Passwords } from '../accounts/passwords.ts';
 import type { App } from '../app.ts';
 import { type Config, readConfig } from '../config.ts';
 import { deriveKeys, loadSecret, secretFile } from '../keys.ts';
+import { loadObservers, observeDatabase } from '../observers.ts';
 import { buildServer } from '../server.ts';
 import { openStore } from '../store/open.ts';
 import { Sweeper } from '../sweeper.ts';
@@ -23,9 +25,11 @@ async function serve(config: Config): Promise<void> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const firstStart = config.secret === undefined && !existsSync(secretFile(config));
   const log = pino({ level: config.logLevel, base: null }, destination({ sync: false, minLength: 4096 }));
+  const observers = await loadObservers(config, log);
   const app: App = {
+    ...observers,
     config,
-    store: openStore(config.databaseUrl),
+    store: openStore(config.databaseUrl, { observe: observeDatabase(observers) }),
     keys: deriveKeys(loadSecret(config)),
     passwords: new Passwords(),
     now: Date.now,
@@ -33,7 +37,10 @@ async function serve(config: Config): Promise<void> {
   };
   await app.store.migrate();
   const server = buildServer(app);
-  await server.listen({ host: config.host, port: config.port }).catch(explainListenError(config));
+  const scrapes = await listenForScrapes(app);
+  await server
+    .listen({ host: config.host, port: config.port })
+    .catch(explainListenError(`${config.host}:${config.port}`, 'POSTERN_PORT'));
   const sweeper = new Sweeper(app);
   sweeper.start();
   const flushing = setInterval(() => log.flush(), 1_000).unref();
@@ -44,21 +51,31 @@ async function serve(config: Config): Promise<void> {
     setTimeout(() => process.exit(0), DRAIN_MS).unref();
     clearInterval(flushing);
     await server.close();
+    scrapes?.close();
     await sweeper.stop();
     await app.store.close();
+    await app.tracer?.stop();
     log.flush(() => process.exit(0));
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
 }
 
-function explainListenError(config: Config): (error: NodeJS.ErrnoException) => never {
+async function listenForScrapes({ metrics, config }: App): Promise<Server | undefined> {
+  if (!metrics || config.metricsPort === undefined) return undefined;
+  const { serveMetrics } = await import('../metrics/listener.ts');
+  const { metricsHost: host, metricsPort: port } = config;
+  return serveMetrics(metrics, host, port).catch(
+    explainListenError(`${host}:${port}`, 'POSTERN_METRICS_PORT'),
+  );
+}
+
+function explainListenError(where: string, setting: string): (error: NodeJS.ErrnoException) => never {
   return (error) => {
-    const where = `${config.host}:${config.port}`;
     if (error.code === 'EADDRINUSE')
-      throw new CommandFailed(`${where} is in use. Stop what listens there, or set POSTERN_PORT.`);
+      throw new CommandFailed(`${where} is in use. Stop what listens there, or set ${setting}.`);
     if (error.code === 'EACCES')
-      throw new CommandFailed(`This account may not listen on ${where}. Set POSTERN_PORT to 1024 or more.`);
+      throw new CommandFailed(`This account may not listen on ${where}. Set ${setting} to 1024 or more.`);
     throw error;
   };
 }

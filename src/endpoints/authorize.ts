@@ -143,7 +143,7 @@ function refuse(
   error: ErrorCode,
 ): Answer {
   const location = redirectWith(redirectUri, { error, iss: app.config.baseUrl }, rawState);
-  return redirect(location, { client: application.clientId, reason: error });
+  return { ...redirect(location, { client: application.clientId, reason: error }), error };
 }
 
 type PageReason =
