@@ -24,6 +24,12 @@ export class Samples {
     )?.value;
   }
 
+  labelNames(name: string): ReadonlySet<string> {
+    return new Set(
+      this.#samples.filter((sample) => sample.name === name).flatMap(({ labels }) => Object.keys(labels)),
+    );
+  }
+
   series(name: string): number {
     return this.#samples.filter((sample) => sample.name === name).length;
   }
