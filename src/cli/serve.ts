@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync } from 'node:fs';
-import type { Server } from 'node:http';
 import type { Command } from 'commander';
 import { destination, pino } from 'pino';
 import { Passwords } from '../accounts/passwords.ts';
@@ -10,7 +9,8 @@ import { loadObservers, observeDatabase } from '../observers.ts';
 import { buildServer } from '../server.ts';
 import { openStore } from '../store/open.ts';
 import { Sweeper } from '../sweeper.ts';
-import { CommandFailed } from './output.ts';
+import { explainListenError } from './output.ts';
+import { listenForScrapes } from './scrapes.ts';
 
 const DRAIN_MS = 10_000;
 
@@ -37,10 +37,10 @@ async function serve(config: Config): Promise<void> {
   };
   await app.store.migrate();
   const server = buildServer(app);
-  const scrapes = await listenForScrapes(app);
+  const scrapes = await listenForScrapes(config, app.metrics);
   await server
     .listen({ host: config.host, port: config.port })
-    .catch(explainListenError(`${config.host}:${config.port}`, 'POSTERN_PORT'));
+    .catch(explainListenError(config.host, config.port, 'POSTERN_PORT'));
   const sweeper = new Sweeper(app);
   sweeper.start();
   const flushing = setInterval(() => log.flush(), 1_000).unref();
@@ -59,25 +59,6 @@ async function serve(config: Config): Promise<void> {
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
-}
-
-async function listenForScrapes({ metrics, config }: App): Promise<Server | undefined> {
-  if (!metrics || config.metricsPort === undefined) return undefined;
-  const { serveMetrics } = await import('../metrics/listener.ts');
-  const { metricsHost: host, metricsPort: port } = config;
-  return serveMetrics(metrics, host, port).catch(
-    explainListenError(`${host}:${port}`, 'POSTERN_METRICS_PORT'),
-  );
-}
-
-function explainListenError(where: string, setting: string): (error: NodeJS.ErrnoException) => never {
-  return (error) => {
-    if (error.code === 'EADDRINUSE')
-      throw new CommandFailed(`${where} is in use. Stop what listens there, or set ${setting}.`);
-    if (error.code === 'EACCES')
-      throw new CommandFailed(`This account may not listen on ${where}. Set ${setting} to 1024 or more.`);
-    throw error;
-  };
 }
 
 /** For the person at the terminal; the log on standard output is for machines. */

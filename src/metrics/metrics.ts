@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { EndedBy } from '../store/store.ts';
 import { type Timing, Timings } from './timings.ts';
+import { shareWithPrimary } from './workers.ts';
 
 /** From a tenth of the fastest answer measured to the longest a request may take. */
 const REQUEST_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -119,6 +120,11 @@ export class Metrics {
 
   logEntriesDropped(count: number): void {
     this.#logDropped.inc(count);
+  }
+
+  /** For processes that serve together: this one's figures become a part of the whole. */
+  shareWithPrimary(): void {
+    shareWithPrimary(this.#registry);
   }
 
   get contentType(): string {
