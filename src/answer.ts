@@ -8,6 +8,8 @@ export type Answer = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly body: string;
+  /** The error the client was told, for what is counted. */
+  readonly error?: ErrorCode;
   readonly note?: Note;
 };
 
@@ -35,7 +37,7 @@ export function errorAnswer(error: ErrorCode | ProtocolError, note?: Note): Answ
       ? { ...JSON_HEADERS, 'www-authenticate': 'Basic realm="postern"' }
       : JSON_HEADERS;
   const body = JSON.stringify({ error: code, error_description: description });
-  return note ? { status, headers, body, note } : { status, headers, body };
+  return note ? { status, headers, body, error: code, note } : { status, headers, body, error: code };
 }
 
 export function withHeaders(answer: Answer, headers: Readonly<Record<string, string | string[]>>): Answer {

@@ -3,10 +3,11 @@ import type { Mailer } from './accounts/mail.ts';
 import type { Passwords } from './accounts/passwords.ts';
 import type { Config } from './config.ts';
 import type { Keys } from './keys.ts';
+import type { Observers } from './observers.ts';
 import type { Store } from './store/store.ts';
 
 /** What every part of a running Postern works with. Passed, never ambient. */
-export type App = {
+export type App = Observers & {
   readonly config: Config;
   readonly store: Store;
   readonly keys: Keys;

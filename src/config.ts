@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { readTraceSettings, type TraceSettings } from './traces/settings.ts';
 
 /** Settings of a running Postern, checked and frozen. docs/settings.md explains each to the operator. */
 export type Config = {
@@ -24,6 +25,11 @@ export type Config = {
   readonly smtpUrl: string | undefined;
   readonly mailFrom: string;
   readonly logLevel: LogLevel;
+  /** Undefined: no metrics. */
+  readonly metricsPort: number | undefined;
+  readonly metricsHost: string;
+  /** Undefined: no traces. */
+  readonly traces: TraceSettings | undefined;
 };
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -81,6 +87,9 @@ export function readConfig(env: Environment): Config {
     smtpUrl: smtpUrl(text('POSTERN_SMTP_URL'), faults),
     mailFrom: mailFrom(text('POSTERN_MAIL_FROM'), text('POSTERN_BASE_URL'), faults),
     logLevel: logLevel(text('POSTERN_LOG_LEVEL') ?? 'info', faults),
+    metricsPort: text('POSTERN_METRICS_PORT') ? integer('POSTERN_METRICS_PORT', 0, 0, 65_535) : undefined,
+    metricsHost: text('POSTERN_METRICS_HOST') ?? '127.0.0.1',
+    traces: readTraceSettings(env, faults),
   };
   if (isPostgres(config.databaseUrl) && text('POSTERN_SECRET') === undefined) {
     faults.push(

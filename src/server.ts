@@ -45,16 +45,25 @@ import { docs, openapi } from './endpoints/openapi.ts';
 import { revoke } from './endpoints/revoke.ts';
 import { token } from './endpoints/token.ts';
 import { userinfo } from './endpoints/userinfo.ts';
+import { measureRequests } from './metrics/request-metrics.ts';
 import { page } from './page-answer.ts';
 import { allAssets } from './pages/assets.ts';
 import { messagePage } from './pages/message.ts';
-import { BODY_TOO_LARGE, METHOD_NOT_ALLOWED, NOT_FOUND, protocolError } from './protocol/errors.ts';
+import {
+  BODY_TOO_LARGE,
+  type ErrorCode,
+  METHOD_NOT_ALLOWED,
+  NOT_FOUND,
+  protocolError,
+} from './protocol/errors.ts';
+import { traceRequests } from './traces/request-spans.ts';
 
 const BODY_LIMIT = 64 * 1024;
 
 declare module 'fastify' {
   interface FastifyRequest {
     note?: Note;
+    errorCode?: ErrorCode;
   }
   interface FastifyContextConfig {
     /** Asked for so often and telling so little that it is logged only on request. */
@@ -151,6 +160,8 @@ export function buildServer(app: App): FastifyInstance {
     logRequest(app, request, reply);
     done();
   });
+  if (app.metrics) measureRequests(server, app.metrics);
+  if (app.tracer) traceRequests(server, app.tracer);
   server.setErrorHandler((error: FastifyError, request, reply) =>
     send(request, reply, failed(app, error, request)),
   );
@@ -179,6 +190,7 @@ export function buildServer(app: App): FastifyInstance {
 
 function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   if (answer.note) request.note = answer.note;
+  if (answer.error) request.errorCode = answer.error;
   return reply.code(answer.status).headers(answer.headers).send(answer.body);
 }
 

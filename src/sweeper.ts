@@ -17,6 +17,8 @@ const START: SweepPosition = { userId: '', grantId: '' };
 export class Sweeper {
   readonly #app: App;
   #position = START;
+  /** Live grants seen since the walk began. */
+  #live = 0;
   #timer: NodeJS.Timeout | undefined;
   #step: Promise<unknown> = Promise.resolve();
   readonly #holder = newId();
@@ -67,8 +69,13 @@ export class Sweeper {
     const now = this.#app.now();
     // The last access token of a grant may outlive its refresh token when the settings say so.
     const expiredBefore = now - config.accessTokenTtl;
-    const { next } = await store.grants.sweep(this.#position, GRANTS_A_STEP, expiredBefore);
+    const { next, live } = await store.grants.sweep(this.#position, GRANTS_A_STEP, expiredBefore, now);
     this.#position = next ?? START;
+    this.#live += live;
+    if (!next) {
+      this.#app.metrics?.grantsCounted(this.#live);
+      this.#live = 0;
+    }
     await store.grants.sweepRevokedAccessTokens(GRANTS_A_STEP, now);
     await store.sessions.sweep(GRANTS_A_STEP, now);
     await store.counters.sweep(GRANTS_A_STEP, now);

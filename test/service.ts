@@ -11,6 +11,7 @@ import { Passwords } from '../src/accounts/passwords.ts';
 import type { App } from '../src/app.ts';
 import { type Config, readConfig } from '../src/config.ts';
 import { deriveKeys } from '../src/keys.ts';
+import { loadObservers, observeDatabase } from '../src/observers.ts';
 import { newClientSecret } from '../src/protocol/client-secret.ts';
 import { newId } from '../src/protocol/credentials.ts';
 import { parseScope } from '../src/protocol/scope.ts';
@@ -95,11 +96,15 @@ export class Service {
     });
     const logged: string[] = [];
     const log: Logger = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
-    const store = openStore(config.databaseUrl, { connections: config.databaseConnections });
+    const observers = await loadObservers(config, log);
+    const observe = observeDatabase(observers);
+    const store = openStore(config.databaseUrl, { connections: config.databaseConnections, observe });
     await store.migrate();
     const keys = deriveKeys(config.secret!);
     const mailer = new Mailer(config, log);
-    const app: App = { config, store, keys, passwords: new Passwords(), mailer, now: () => clock.ms, log };
+    const passwords = new Passwords();
+    const now = () => clock.ms;
+    const app: App = { ...observers, config, store, keys, passwords, mailer, now, log };
     const http = buildServer(app);
     await http.listen({ host: '127.0.0.1', port: settings.POSTERN_PORT ? config.port : 0 });
     const { port } = http.server.address() as AddressInfo;
@@ -120,6 +125,7 @@ export class Service {
     await this.#server.close();
     await this.app.mailer.stop();
     await this.app.store.close();
+    await this.app.tracer?.stop();
     if (this.#ownDatabase) await dropDatabase(this.#ownDatabase);
     rmSync(this.folder, { recursive: true, force: true });
   }

@@ -7,6 +7,22 @@ export class CommandFailed extends Error {
   override readonly name = 'CommandFailed';
 }
 
+/** Why a port could not be had, and which setting names another. */
+export function explainListenError(host: string, port: number, setting: string) {
+  return (error: NodeJS.ErrnoException): never => {
+    const where = `${host}:${port}`;
+    if (error.code === 'EADDRINUSE')
+      throw new CommandFailed(`${where} is in use. Stop what listens there, or set ${setting}.`);
+    if (error.code === 'EACCES')
+      throw new CommandFailed(`This account may not listen on ${where}. Set ${setting} to 1024 or more.`);
+    if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
+      throw new CommandFailed(
+        `${host} is no address of this machine. Set ${setting.replace('PORT', 'HOST')}.`,
+      );
+    throw error;
+  };
+}
+
 /** What a command has to say: to a person, and to a script that asked with --json. */
 export type Result = { readonly text: string; readonly json: unknown };
 

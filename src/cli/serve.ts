@@ -8,12 +8,14 @@ import { Passwords } from '../accounts/passwords.ts';
 import type { App } from '../app.ts';
 import { type Config, isPostgres, readConfig } from '../config.ts';
 import { Keyring, loadSecret, longestLife, secretBelongs, secretFile } from '../keys.ts';
+import { loadObservers, observeDatabase } from '../observers.ts';
 import { buildServer } from '../server.ts';
-import { openStore } from '../store/open.ts';
+import { openStore, type StoreOptions } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { Sweeper } from '../sweeper.ts';
 import { inWords } from './database.ts';
-import { CommandFailed } from './output.ts';
+import { CommandFailed, explainListenError } from './output.ts';
+import { listenForScrapes } from './scrapes.ts';
 import { superviseWorkers } from './workers.ts';
 
 const DRAIN_MS = 10_000;
@@ -42,17 +44,21 @@ async function serve(config: Config, count: number): Promise<void> {
     );
   }
   // What is wrong with the database or the secret is said once, and not by every worker.
-  await openAtStart(config, (store) => store.close());
+  await openAtStart(config, {}, (store) => store.close());
   superviseWorkers(count, DRAIN_MS + 2_000, () => greet(config, false));
 }
 
 async function serveHere(config: Config): Promise<void> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const firstStart = config.secret === undefined && !existsSync(secretFile(config));
-  await openAtStart(config, async (store, secret) => {
+  const log = pino({ level: config.logLevel, base: null }, destination({ sync: false, minLength: 4096 }));
+  const observers = await loadObservers(config, log);
+  const options = { connections: config.databaseConnections, observe: observeDatabase(observers) };
+  await openAtStart(config, options, async (store, secret) => {
     const keys = new Keyring(secret, longestLife(config));
     await keys.reload(store.keys, Date.now());
-    await run(config, store, keys);
+    const [passwords, mailer] = [new Passwords(), new Mailer(config, log)];
+    await run({ ...observers, config, store, keys, passwords, mailer, now: Date.now, log }, keys);
     if (!cluster.isWorker) greet(config, firstStart);
   });
 }
@@ -60,10 +66,11 @@ async function serveHere(config: Config): Promise<void> {
 /** The store, its schema current and its secret the right one. */
 async function openAtStart(
   config: Config,
+  options: StoreOptions,
   next: (store: Store, secret: string) => Promise<void>,
 ): Promise<void> {
   const secret = loadSecret(config);
-  const store = openStore(config.databaseUrl, { connections: config.databaseConnections });
+  const store = openStore(config.databaseUrl, options);
   try {
     await store.migrate();
     if (!(await secretBelongs(store.keys, secret))) throw new CommandFailed(WRONG_SECRET);
@@ -78,12 +85,13 @@ const WRONG_SECRET =
   'This database belongs to another POSTERN_SECRET: with this one, every token in use would be refused. ' +
   'Give every node the same secret. If you changed it on purpose, run: bin/postern keys adopt-secret';
 
-async function run(config: Config, store: Store, keys: Keyring): Promise<void> {
-  const log = pino({ level: config.logLevel, base: null }, destination({ sync: false, minLength: 4096 }));
-  const mailer = new Mailer(config, log);
-  const app: App = { config, store, keys, passwords: new Passwords(), mailer, now: Date.now, log };
+async function run(app: App, keys: Keyring): Promise<void> {
+  const { config, store, log } = app;
   const server = buildServer(app);
-  await server.listen({ host: config.host, port: config.port }).catch(explainListenError(config));
+  const scrapes = await listenForScrapes(config, app.metrics);
+  await server
+    .listen({ host: config.host, port: config.port })
+    .catch(explainListenError(config.host, config.port, 'POSTERN_PORT'));
   const sweeper = new Sweeper(app);
   sweeper.start();
   keys.watch(store.keys, Date.now, (error) => log.warn({ err: error }, 'the sealing keys could not be read'));
@@ -97,25 +105,16 @@ async function run(config: Config, store: Store, keys: Keyring): Promise<void> {
     setTimeout(() => process.exit(0), DRAIN_MS).unref();
     clearInterval(flushing);
     await server.close();
+    scrapes?.close();
     keys.stop();
     await sweeper.stop();
-    await mailer.stop();
-    await store.close();
+    await app.mailer.stop();
+    await app.store.close();
+    await app.tracer?.stop();
     log.flush(() => process.exit(0));
   };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
-}
-
-function explainListenError(config: Config): (error: NodeJS.ErrnoException) => never {
-  return (error) => {
-    const where = `${config.host}:${config.port}`;
-    if (error.code === 'EADDRINUSE')
-      throw new CommandFailed(`${where} is in use. Stop what listens there, or set POSTERN_PORT.`);
-    if (error.code === 'EACCES')
-      throw new CommandFailed(`This account may not listen on ${where}. Set POSTERN_PORT to 1024 or more.`);
-    throw error;
-  };
 }
 
 /** For the person at the terminal; the log on standard output is for machines. */

@@ -161,7 +161,7 @@ function refuse(
 ): Answer {
   const { description: error_description } = protocolError(error);
   const location = redirectWith(redirectUri, { error, error_description, iss: app.config.baseUrl }, rawState);
-  return redirect(location, { client: application.clientId, reason: error });
+  return { ...redirect(location, { client: application.clientId, reason: error }), error };
 }
 
 /** The name of the application is told: whoever has its client_id has seen its consent screen. Its addresses are not. */

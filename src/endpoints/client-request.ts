@@ -55,8 +55,10 @@ export function clientEndpoint(
       withHeaders(errorAnswer(error, note), limit?.headers() ?? {});
 
     if (fault !== undefined) return refuse('invalid_request', { reason: fault });
-    if (limit?.exceeded)
+    if (limit?.exceeded) {
+      app.metrics?.limitRefused('address');
       return withHeaders(refuse('rate_limit_exceeded', { reason: 'address' }), limit.retryAfter());
+    }
     const demanded = demand(parameters);
     if (demanded) return refuse(demanded);
     if (limit === undefined || clientId === undefined || clientSecret === undefined)
@@ -66,8 +68,10 @@ export function clientEndpoint(
     if (!application) return refuse('invalid_client');
     const note = { client: application.clientId };
     await limit.countAuthenticated();
-    if (limit.exceeded)
+    if (limit.exceeded) {
+      app.metrics?.limitRefused('client');
       return withHeaders(refuse('rate_limit_exceeded', { ...note, reason: 'client' }), limit.retryAfter());
+    }
     const answer = await act(app, { application, parameters, now });
     return { ...withHeaders(answer, limit.headers()), note: { ...note, ...answer.note } };
   };

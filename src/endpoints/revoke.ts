@@ -15,7 +15,8 @@ export const revoke: ClientEndpoint = {
     const text = given(parameters, 'token')!;
     const { sealer } = app.keys;
     const refreshToken = sealer.openRefreshToken(text);
-    if (refreshToken) await app.store.grants.revoke(refreshToken, application.clientId, now);
+    if (refreshToken && (await app.store.grants.revoke(refreshToken, application.clientId, now)))
+      app.metrics?.grantCut('revoked_by_client');
     const accessToken = sealer.openAccessToken(text);
     if (accessToken && accessToken.expiresAt > now) {
       await app.store.grants.revokeAccessToken(accessToken, application.clientId, accessToken.expiresAt);

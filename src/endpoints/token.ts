@@ -46,6 +46,7 @@ async function exchangeCode(app: App, { application, parameters, now }: ClientRe
     case 'redeemed':
       return issue(app, { ...link, generation: 1 }, result.scope, now);
     case 'replayed':
+      if (result.cut) app.metrics?.grantCut('code_replay');
       return errorAnswer('invalid_grant', {
         reason: result.cut ? 'code_replayed_grant_cut' : 'code_replayed',
       });
@@ -72,6 +73,7 @@ async function refresh(app: App, { application, parameters, now }: ClientRequest
     case 'rotated':
       return issue(app, { ...link, generation: link.generation + 1 }, result.scope, now);
     case 'reused': {
+      if (result.cut) app.metrics?.grantCut('refresh_token_reuse');
       const note = { reason: result.cut ? 'refresh_token_reused_grant_cut' : 'refresh_token_reused' };
       return errorAnswer(protocolError('invalid_grant', REUSED_REFRESH_TOKEN), note);
     }

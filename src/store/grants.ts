@@ -75,7 +75,8 @@ const CUT_RESTORED = `
 
 const REVOKE = `
   UPDATE grants SET ended_at = $4, ended_by = $5
-  WHERE user_id = $1 AND id = $2 AND client_id = $3 AND ended_at IS NULL`;
+  WHERE user_id = $1 AND id = $2 AND client_id = $3 AND ended_at IS NULL
+  RETURNING id`;
 
 const DISCONNECT = `
   UPDATE grants SET ended_at = $3, ended_by = 'disconnected_by_user'
@@ -107,7 +108,7 @@ const READ_ACCESS = `
       WHERE r.user_id = $1 AND r.grant_id = $2 AND r.generation = $3)`;
 
 const SWEEP_RANGE = `
-  SELECT user_id, id, expires_at FROM grants WHERE (user_id, id) > ($1, $2) ORDER BY user_id, id LIMIT $3`;
+  SELECT user_id, id, expires_at, ended_at FROM grants WHERE (user_id, id) > ($1, $2) ORDER BY user_id, id LIMIT $3`;
 
 const SWEEP = `
   DELETE FROM grants WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND expires_at <= $5
@@ -195,9 +196,9 @@ export class Grants implements GrantStore {
     return { outcome: 'refused', reason };
   }
 
-  async revoke(link: Link, clientId: string, now: number): Promise<void> {
+  async revoke(link: Link, clientId: string, now: number): Promise<boolean> {
     const by: EndedBy = 'revoked_by_client';
-    await this.#driver.write(REVOKE, [link.userId, link.grantId, clientId, now, by]);
+    return (await this.#driver.write(REVOKE, [link.userId, link.grantId, clientId, now, by])).length > 0;
   }
 
   async revokeAccessToken(link: Link, clientId: string, expiresAt: number): Promise<void> {
@@ -226,12 +227,13 @@ export class Grants implements GrantStore {
   }
 
   /** Walks the primary key, because an index on expires_at would make every rotation write it too. */
-  async sweep(from: SweepPosition, limit: number, expiredBefore: number): Promise<SweepStep> {
+  async sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweepStep> {
     const range = await this.#driver.read(SWEEP_RANGE, [from.userId, from.grantId, limit]);
     const last = range.at(-1);
-    if (!last) return { removed: 0, next: undefined };
+    if (!last) return { removed: 0, live: 0, next: undefined };
     const next = { userId: last.user_id as string, grantId: last.id as string };
-    const step = { next: range.length < limit ? undefined : next };
+    const live = range.filter((row) => row.ended_at === null && Number(row.expires_at) > now).length;
+    const step = { live, next: range.length < limit ? undefined : next };
     if (!range.some((row) => Number(row.expires_at) <= expiredBefore)) return { ...step, removed: 0 };
     const values = [from.userId, from.grantId, next.userId, next.grantId, expiredBefore];
     return { ...step, removed: (await this.#driver.write(SWEEP, values)).length };

@@ -6,6 +6,7 @@ import { SealingKeys } from './keys.ts';
 import { Leases } from './leases.ts';
 import { MailLinks, SignUps } from './mail-links.ts';
 import { allMigrations } from './migrations.ts';
+import { type Observe, observedDriver } from './observed-driver.ts';
 import { PostgresDriver, type PostgresOptions } from './postgres.ts';
 import { ResourceServers } from './resource-servers.ts';
 import { SecurityEvents } from './security-events.ts';
@@ -14,9 +15,12 @@ import { SqliteDriver } from './sqlite.ts';
 import type { Store } from './store.ts';
 import { Users } from './users.ts';
 
+export type StoreOptions = PostgresOptions & { readonly observe?: Observe | undefined };
+
 /** Opens the database behind a URL (`sqlite:PATH` or `postgres://…`). The schema is applied by `migrate`. */
-export function openStore(url: string, options: PostgresOptions = {}): Store {
-  const driver = openDriver(url, options);
+export function openStore(url: string, { observe, ...options }: StoreOptions = {}): Store {
+  const plain = openDriver(url, options);
+  const driver = observe ? observedDriver(plain, observe) : plain;
   const users = new Users(driver);
   const applications = new Applications(driver);
   return {

@@ -109,8 +109,8 @@ export interface GrantStore {
   codeIsLive(userId: string, grantId: string, now: number): Promise<boolean>;
   redeemCode(redemption: Redemption): Promise<RedemptionOutcome>;
   rotate(rotation: Rotation): Promise<RotationOutcome>;
-  /** Ends the grant when it is this client's. Nothing to tell: revocation answers alike. */
-  revoke(link: Link, clientId: string, now: number): Promise<void>;
+  /** Ends the grant when it is this client's; true when that ended it. The client is answered alike. */
+  revoke(link: Link, clientId: string, now: number): Promise<boolean>;
   revokeAccessToken(link: Link, clientId: string, expiresAt: number): Promise<void>;
   /** The applications that can act for the user now, each once however many grants it has. */
   connections(userId: string, now: number, accessLiveSince: number): Promise<Connection[]>;
@@ -119,7 +119,7 @@ export interface GrantStore {
   /** The user behind an access token that has not expired, read live. */
   readAccess(link: Link): Promise<AccessRead>;
   /** Removes what expired before `expiredBefore` among the next few grants after `from`. */
-  sweep(from: SweepPosition, limit: number, expiredBefore: number): Promise<SweepStep>;
+  sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweepStep>;
   sweepRevokedAccessTokens(limit: number, now: number): Promise<number>;
   /** Ends every live grant among the next few after `from`; `removed` says how many it were. */
   endAll(from: SweepPosition, limit: number, by: EndedBy, now: number): Promise<SweepStep>;
@@ -136,8 +136,12 @@ export type Connection = {
 };
 
 export type SweepPosition = { readonly userId: string; readonly grantId: string };
-/** `next` is undefined at the end of the table. */
-export type SweepStep = { readonly removed: number; readonly next: SweepPosition | undefined };
+/** `live` is how many of them were neither expired nor cut; `next` is undefined at the end of the table. */
+export type SweepStep = {
+  readonly removed: number;
+  readonly live: number;
+  readonly next: SweepPosition | undefined;
+};
 
 // ---- applications ---------------------------------------------------------------------------
 
