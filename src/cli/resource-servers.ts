@@ -58,7 +58,7 @@ function createResourceServer(options: { name: string }): Promise<Result> {
     ]);
     return {
       text: [`Created ${name}.`, credentials, SHOWN_ONCE, example(config.baseUrl, id)].join('\n\n'),
-      json: { id, name, created_at: isoTime(now), secret },
+      json: { ...resourceServerJson({ id, name, secretTail: secret.slice(-4), createdAt: now }), secret },
     };
   });
 }
@@ -84,7 +84,7 @@ function listResourceServers(): Promise<Result> {
   });
 }
 
-const resourceServerJson = ({ id, name, secretTail, createdAt }: ResourceServer) => ({
+const resourceServerJson = ({ id, name, secretTail, createdAt }: Omit<ResourceServer, 'secretHash'>) => ({
   id,
   name,
   secret_tail: secretTail,

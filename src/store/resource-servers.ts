@@ -50,7 +50,7 @@ export class ResourceServers implements ResourceServerStore {
   }
 
   async #change(statement: Statement): Promise<Row[]> {
-    const [rows] = await this.#driver.transaction([statement]);
+    const [rows] = await this.#driver.transaction([statement, ...this.#driver.announcement]);
     this.#forget();
     return rows!;
   }

@@ -6,7 +6,7 @@ import { Postern } from './run.ts';
 test('docs/cli.md has an example of every command', async (t) => {
   const postern = new Postern(t);
   const shown = pastedFrom('docs/cli.md').join('\n');
-  for (const group of ['users', 'apps']) {
+  for (const group of ['users', 'apps', 'resource-servers']) {
     const { stdout } = await postern.run([group, '--help']);
     const names = [...stdout.matchAll(/^ {2}([a-z-]+) \[options\]/gm)].map((match) => match[1]!);
     assert.ok(names.length > 0);

@@ -206,9 +206,11 @@ test('the command line creates, lists and deletes; a deleted one is refused with
   await assert.rejects(cli('resource-servers', 'create', '--name', ' '), /The name must have/);
 });
 
+/** On a machine that hardly gives this process its turn, a second counts only when there were some turns in it. */
 async function seenWithinASecond(seen: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 1000;
-  while (!(await seen())) assert.ok(performance.now() < deadline, 'not seen within a second');
+  for (let tries = 0; !(await seen()); tries++)
+    assert.ok(performance.now() < deadline || tries < 20, 'not seen within a second');
 }
 
 test('neither database nor log holds the secret or a token', async () => {
