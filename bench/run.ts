@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Cleanup } from './cleanup.ts';
 import { compare } from './comparison.ts';
 import type { Options } from './options.ts';
+import { profile } from './profile.ts';
 
 export async function run(options: Options): Promise<void> {
   const cleanup = new Cleanup();
@@ -12,6 +13,7 @@ export async function run(options: Options): Promise<void> {
   chmodSync(folder, 0o755);
   cleanup.add(() => rmSync(folder, { recursive: true, force: true }));
   try {
+    if (options.mode === 'profile') return await profile(options, folder, cleanup);
     const c = await compare(options, folder, cleanup);
     console.log(JSON.stringify(c, null, 1));
   } finally {
