@@ -7,6 +7,8 @@ export type Config = {
   readonly port: number;
   readonly baseUrl: string;
   readonly databaseUrl: string;
+  /** Connections a process opens to PostgreSQL at most. */
+  readonly databaseConnections: number;
   readonly dataDir: string;
   /** Undefined: made on first start and kept in the data folder. */
   readonly secret: string | undefined;
@@ -62,6 +64,7 @@ export function readConfig(env: Environment): Config {
       text('POSTERN_DATABASE_URL') ?? `sqlite:${resolve(dataDir, 'postern.db')}`,
       faults,
     ),
+    databaseConnections: integer('POSTERN_DATABASE_CONNECTIONS', 10, 1, 1000),
     dataDir,
     secret: secret(text('POSTERN_SECRET'), faults),
     codeTtl: integer('POSTERN_CODE_TTL', 300, 1, 600) * 1000,
@@ -71,6 +74,12 @@ export function readConfig(env: Environment): Config {
     trustProxy: trustProxy(text('POSTERN_TRUST_PROXY'), faults),
     logLevel: logLevel(text('POSTERN_LOG_LEVEL') ?? 'info', faults),
   };
+  if (isPostgres(config.databaseUrl) && text('POSTERN_SECRET') === undefined) {
+    faults.push(
+      'POSTERN_SECRET is missing. With PostgreSQL every node needs the same one, so none is made by itself; ' +
+        '`openssl rand -base64 48` makes a good one.',
+    );
+  }
   if (faults.length > 0) throw new ConfigError(faults);
   return Object.freeze(config);
 }
@@ -85,11 +94,18 @@ function baseUrl(raw: string, faults: string[]): string {
   return 'http://localhost';
 }
 
+export const isPostgres = (url: string): boolean => /^postgres(ql)?:\/\//.test(url);
+
 function databaseUrl(raw: string, faults: string[]): string {
-  if (raw.startsWith('sqlite:') && raw.length > 'sqlite:'.length) return raw;
+  if (databaseUrlIsRight(raw)) return raw;
   // A database URL may hold a password, so it is never repeated.
-  faults.push('POSTERN_DATABASE_URL must be sqlite:PATH.');
+  faults.push('POSTERN_DATABASE_URL must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE.');
   return '';
+}
+
+export function databaseUrlIsRight(raw: string): boolean {
+  if (raw.startsWith('sqlite:')) return raw.length > 'sqlite:'.length;
+  return isPostgres(raw) && URL.canParse(raw);
 }
 
 function secret(raw: string | undefined, faults: string[]): string | undefined {

@@ -1,10 +1,14 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Passwords } from './accounts/passwords.ts';
 import type { Config } from './config.ts';
 import { Sealer, sealingKey } from './protocol/credentials.ts';
+import { type KeyState, schedule } from './protocol/key-schedule.ts';
+import type { KeyStore, SealingKeyRecord } from './store/store.ts';
 
 const FILE = 'secret';
+const RELOAD_MS = 1_000;
 
 /** Everything Postern signs with, each key derived from the one secret for one purpose (RFC 5869). */
 export type Keys = {
@@ -32,12 +36,82 @@ export class Signer {
   }
 }
 
-export function deriveKeys(secret: string): Keys {
-  const master = Buffer.from(secret, 'utf8');
-  return {
-    sealer: new Sealer(new Map([[1, sealingKey(master, 1)]])),
-    pages: new Signer(Buffer.from(hkdfSync('sha256', master, '', 'postern pages', 32))),
-  };
+export const deriveKeys = (secret: string): Keyring => new Keyring(secret, Number.POSITIVE_INFINITY);
+
+/** The keys of a running node. Sealing keys that another process adds come in while it runs. */
+export class Keyring implements Keys {
+  readonly pages: Signer;
+  readonly #master: Buffer;
+  readonly #longestLife: number;
+  readonly #readAt = new Map<number, number>();
+  #records: readonly SealingKeyRecord[] = [];
+  #inUse = '1 1';
+  #sealer: Sealer;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(secret: string, longestLife: number) {
+    this.#master = Buffer.from(secret, 'utf8');
+    this.#longestLife = longestLife;
+    this.#sealer = new Sealer(new Map([[1, sealingKey(this.#master, 1)]]));
+    this.pages = new Signer(Buffer.from(hkdfSync('sha256', this.#master, '', 'postern pages', 32)));
+  }
+
+  get sealer(): Sealer {
+    return this.#sealer;
+  }
+
+  async reload(store: KeyStore, now: number): Promise<void> {
+    this.#records = await store.list();
+    for (const { number } of this.#records) if (!this.#readAt.has(number)) this.#readAt.set(number, now);
+    this.#use(this.states(now));
+  }
+
+  states(now: number): KeyState[] {
+    return schedule(this.#records, now, this.#longestLife, (number) => this.#readAt.get(number) ?? now);
+  }
+
+  /** Until stop(). A failed reading is made up for by the next. */
+  watch(store: KeyStore, now: () => number, failed: (error: unknown) => void): void {
+    this.#timer = setTimeout(async () => {
+      await this.reload(store, now()).catch(failed);
+      if (this.#timer) this.watch(store, now, failed);
+    }, RELOAD_MS).unref();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #use(states: readonly KeyState[]): void {
+    const numbers = states.map(({ key }) => key.number);
+    const sealing = states.find(({ state }) => state === 'seals')!.key.number;
+    const wanted = [...numbers, sealing].join(' ');
+    if (wanted === this.#inUse) return;
+    const saltOf = (number: number) => this.#records.find((record) => record.number === number)?.salt;
+    const keys = numbers.map((number) => [number, sealingKey(this.#master, number, saltOf(number))] as const);
+    this.#sealer = new Sealer(new Map(keys), sealing);
+    this.#inUse = wanted;
+  }
+}
+
+/** How long anything that a sealing key sealed can live. */
+export const longestLife = ({ codeTtl, accessTokenTtl, refreshTokenTtl }: Config): number =>
+  Math.max(codeTtl, accessTokenTtl, refreshTokenTtl);
+
+/**
+ * Whether the database belongs to this secret; the first secret to ask makes it its own. The database
+ * keeps a slow hash of it: all nodes must have the same one, and two that differ look like random refusals.
+ */
+export async function secretBelongs(store: KeyStore, secret: string): Promise<boolean> {
+  return matchesFingerprint(secret, await store.keepFingerprint(await new Passwords().hash(secret)));
+}
+
+export const matchesFingerprint = (secret: string, fingerprint: string): Promise<boolean> =>
+  new Passwords().verify(secret, fingerprint);
+
+export async function adoptSecret(store: KeyStore, secret: string): Promise<void> {
+  await store.replaceFingerprint(await new Passwords().hash(secret));
 }
 
 export const secretFile = (config: Config): string => join(config.dataDir, FILE);

@@ -1,8 +1,12 @@
 import type { App } from './app.ts';
+import { newId } from './protocol/credentials.ts';
 import type { SweepPosition } from './store/store.ts';
 
 const STEP_MS = 1_000;
 const GRANTS_A_STEP = 1_000;
+/** One process sweeps at a time. When it is gone, another takes over after this. */
+const LEASE = 'sweeper';
+const LEASE_MS = 30_000;
 const START: SweepPosition = { userId: '', grantId: '' };
 
 /**
@@ -13,7 +17,10 @@ export class Sweeper {
   readonly #app: App;
   #position = START;
   #timer: NodeJS.Timeout | undefined;
-  #step: Promise<void> = Promise.resolve();
+  #step: Promise<unknown> = Promise.resolve();
+  readonly #holder = newId();
+  #heldUntil = 0;
+  #askAgainAt = 0;
 
   constructor(app: App) {
     this.#app = app;
@@ -21,7 +28,7 @@ export class Sweeper {
 
   start(): void {
     this.#timer = setTimeout(() => {
-      this.#step = this.step()
+      this.#step = this.#stepIfOurs()
         .catch((error) =>
           this.#app.log.error({ err: error }, 'the sweeper failed; it goes on with the next step'),
         )
@@ -35,6 +42,22 @@ export class Sweeper {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     await this.#step;
+    if (this.#heldUntil > 0) await this.#app.store.leases.release(LEASE, this.#holder).catch(() => {});
+  }
+
+  async #stepIfOurs(): Promise<void> {
+    if (await this.#holdsLease(this.#app.now())) await this.step();
+  }
+
+  /** Asked for in good time before it ends, and where another process has it, no more often than that. */
+  async #holdsLease(now: number): Promise<boolean> {
+    if (now >= this.#askAgainAt) {
+      const until = now + LEASE_MS;
+      const ours = await this.#app.store.leases.take(LEASE, this.#holder, until, now);
+      this.#heldUntil = ours ? until : 0;
+      this.#askAgainAt = now + LEASE_MS / 3;
+    }
+    return now < this.#heldUntil;
   }
 
   /** One step; true when it reached the end of the grants and starts over with the next. */
@@ -47,6 +70,7 @@ export class Sweeper {
     this.#position = next ?? START;
     await store.grants.sweepRevokedAccessTokens(GRANTS_A_STEP, now);
     await store.sessions.sweep(GRANTS_A_STEP, now);
+    await store.counters.sweep(GRANTS_A_STEP, now);
     return next === undefined;
   }
 }

@@ -31,8 +31,9 @@ import { unknownUser } from './users.ts';
 
 const MOST_REDIRECT_URIS = 20;
 const MINUTE = 60_000;
-const UNITS: Readonly<Record<string, number>> = { m: MINUTE, h: 60 * MINUTE, d: 24 * 60 * MINUTE };
-const DAY = 24 * 60 * MINUTE;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const UNITS: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY };
 const LONGEST_OVERLAP = 30 * DAY;
 const SHOWN_ONCE =
   'The secret is shown this once and cannot be read again: put it where the application keeps its secrets.';
@@ -97,7 +98,7 @@ type CreateOptions = {
   owner: string;
   redirectUri: string[];
   scope: string;
-  optionalScope: string;
+  optionalScope?: string;
 };
 
 function createApplication(options: CreateOptions): Promise<Result> {
@@ -277,7 +278,7 @@ function rotateSecret(clientId: string, { overlap }: { overlap: number }): Promi
     if (!(await store.applications.rotateSecret(clientId, secret, now + overlap, now)))
       throw unknownApplication(clientId);
     const application = await known(store, clientId);
-    const end = overlap === 0 ? 'no longer work' : `still work until ${readableTime(now + overlap)}`;
+    const end = overlap === 0 ? 'no longer work' : `work until ${readableTime(now + overlap)} at the latest`;
     return {
       text: [
         `${printable(application.name)} has a new secret. Earlier ones ${end}.`,
@@ -290,7 +291,7 @@ function rotateSecret(clientId: string, { overlap }: { overlap: number }): Promi
 }
 
 /** 0, or a whole number of minutes, hours or days, in milliseconds. */
-function parseOverlap(text: string): number {
+export function parseOverlap(text: string): number {
   const match = /^(\d{1,5})([mhd])$/.exec(text);
   const time = text === '0' ? 0 : match ? Number(match[1]) * UNITS[match[2]!]! : Number.NaN;
   if (time <= LONGEST_OVERLAP) return time;
@@ -317,7 +318,7 @@ async function confirmDeletion(name: string): Promise<void> {
     );
   }
   process.stderr.write(`This deletes ${name} for good: its users have to connect a new application.\n`);
-  if ((await answerTo('Type its name to go on: ')) !== name)
+  if ((await answerTo('Type its name to go on: ')) !== name.trim())
     throw new CommandFailed(`${name} was not deleted.`);
 }
 
@@ -333,7 +334,9 @@ async function answerTo(question: string): Promise<string | undefined> {
   reader.prompt();
   const { value, done } = await lines.next();
   reader.close();
-  return done ? undefined : value.trim();
+  if (!done) return value.trim();
+  process.stderr.write('\n');
+  return undefined;
 }
 
 async function known(store: Store, clientId: string): Promise<Application> {

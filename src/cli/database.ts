@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { type Config, readConfig } from '../config.ts';
-import { DatabaseUnavailable } from '../store/driver.ts';
+import { DatabaseUnavailable, OutcomeUnknown } from '../store/driver.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { CommandFailed } from './output.ts';
@@ -19,7 +19,7 @@ export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promis
   let store: Store | undefined;
   try {
     makeDataFolder(config);
-    store = openStore(config.databaseUrl);
+    store = openStore(config.databaseUrl, { connections: config.databaseConnections });
     const applied = await store.migrate();
     return await work({ store, config, applied });
   } catch (error) {
@@ -29,7 +29,7 @@ export async function withStore<T>(work: (opened: Opened) => Promise<T>): Promis
   }
 }
 
-const sqlitePath = ({ databaseUrl }: Config): string | undefined =>
+export const sqlitePath = ({ databaseUrl }: Config): string | undefined =>
   databaseUrl.startsWith('sqlite:') ? resolve(databaseUrl.slice('sqlite:'.length)) : undefined;
 
 /** Postern's own folder is made on first use. Any other is the operator's: a typing error must not make one. */
@@ -50,24 +50,31 @@ const ADVICE: Readonly<Record<number, string>> = {
   26: 'That file is something else: see POSTERN_DATABASE_URL and POSTERN_DATA_DIR.',
 };
 
+/** By SQLSTATE (PostgreSQL) or the code of the system. */
+const ADVICE_BY_CODE: Readonly<Record<string, string>> = {
+  '28P01': 'Check the user and the password in POSTERN_DATABASE_URL.',
+  '28000': 'The server does not let this user in from here: see its pg_hba.conf.',
+  '3D000': 'Create it first, with: createdb NAME',
+  '42501': 'Its user may not do this: make it the owner of the database.',
+  '53300': 'Raise max_connections of the server, or lower POSTERN_DATABASE_CONNECTIONS.',
+  ECONNREFUSED: 'Check that the server runs and listens there.',
+  ENOTFOUND: 'Check the host in POSTERN_DATABASE_URL.',
+};
+
 /** What the database or the file system says, with what to do about it; any other error stays as it is. */
-function inWords(error: unknown, config: Config): unknown {
+export function inWords(error: unknown, config: Config): unknown {
   const causes = causesOf(error);
-  const ofSqlite = causes.find((cause) => 'errcode' in cause);
-  const ofSystem = causes.find((cause) => 'syscall' in cause);
-  const cause = ofSqlite ?? ofSystem ?? causes.find((one) => one instanceof DatabaseUnavailable);
+  const cause =
+    causes.find((one) => 'errcode' in one || 'severity' in one || 'syscall' in one) ??
+    causes.find((one) => one instanceof DatabaseUnavailable || one instanceof OutcomeUnknown);
   if (!cause) return error;
-  const advice = ofSqlite
-    ? ADVICE[Number((ofSqlite as Error & { errcode: unknown }).errcode) & 0xff]
-    : undefined;
+  const { errcode, code } = cause as Error & { errcode?: number; code?: string };
+  const ofSystem = sqlitePath(config) === undefined ? undefined : 'Check POSTERN_DATA_DIR.';
+  const advice = errcode === undefined ? (ADVICE_BY_CODE[code ?? ''] ?? ofSystem) : ADVICE[errcode & 0xff];
   const place = sqlitePath(config) ?? 'behind POSTERN_DATABASE_URL';
   const chain = causes.slice(0, causes.indexOf(cause) + 1).map(({ message }) => message);
-  return new CommandFailed(
-    [`The database ${place} cannot be used: ${chain.join(': ')}.`, advice].filter(Boolean).join(' '),
-    {
-      cause: error,
-    },
-  );
+  const message = `The database ${place} cannot be used: ${chain.join(': ')}.`;
+  return new CommandFailed(advice ? `${message} ${advice}` : message, { cause: error });
 }
 
 function causesOf(error: unknown): Error[] {

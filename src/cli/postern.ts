@@ -1,9 +1,13 @@
 import { Command } from 'commander';
 import { ConfigError } from '../config.ts';
 import { addAppsCommands } from './apps.ts';
+import { addDoctorCommand } from './doctor.ts';
+import { addKeysCommands } from './keys.ts';
 import { addMigrateCommand } from './migrate.ts';
 import { CommandFailed } from './output.ts';
+import { addRestoredCommand } from './restored.ts';
 import { addServeCommand } from './serve.ts';
+import { addTransferCommand } from './transfer.ts';
 import { addUsersCommands } from './users.ts';
 
 // Whatever Postern writes (the database, its key) is for its own account alone.
@@ -19,6 +23,10 @@ addServeCommand(program);
 addMigrateCommand(program);
 addUsersCommands(program);
 addAppsCommands(program);
+addKeysCommands(program);
+addTransferCommand(program);
+addRestoredCommand(program);
+addDoctorCommand(program);
 
 try {
   await program.parseAsync();

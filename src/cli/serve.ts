@@ -1,51 +1,103 @@
+import cluster from 'node:cluster';
 import { existsSync, mkdirSync } from 'node:fs';
-import type { Command } from 'commander';
+import { availableParallelism } from 'node:os';
+import { type Command, InvalidArgumentError } from 'commander';
 import { destination, pino } from 'pino';
 import { Passwords } from '../accounts/passwords.ts';
 import type { App } from '../app.ts';
-import { type Config, readConfig } from '../config.ts';
-import { deriveKeys, loadSecret, secretFile } from '../keys.ts';
+import { type Config, isPostgres, readConfig } from '../config.ts';
+import { Keyring, loadSecret, longestLife, secretBelongs, secretFile } from '../keys.ts';
 import { buildServer } from '../server.ts';
 import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
 import { Sweeper } from '../sweeper.ts';
+import { inWords } from './database.ts';
 import { CommandFailed } from './output.ts';
+import { superviseWorkers } from './workers.ts';
 
 const DRAIN_MS = 10_000;
+const MOST_WORKERS = 128;
 
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
     .description('start the service (settings: docs/settings.md)')
-    .action(() => serve(readConfig(process.env)));
+    .option('--workers <n>', 'processes that share the port, with PostgreSQL: a number, or auto', workers, 1)
+    .action((options: { workers: number }) => serve(readConfig(process.env), options.workers));
 }
 
-async function serve(config: Config): Promise<void> {
+function workers(text: string): number {
+  if (text === 'auto') return availableParallelism();
+  if (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_WORKERS) return Number(text);
+  throw new InvalidArgumentError(`It must be a number from 1 to ${MOST_WORKERS}, or auto.`);
+}
+
+async function serve(config: Config, count: number): Promise<void> {
+  if (count === 1 || cluster.isWorker) return serveHere(config);
+  if (!isPostgres(config.databaseUrl)) {
+    throw new CommandFailed(
+      'Several workers need PostgreSQL: with SQLite one process serves, and counts in its memory. ' +
+        'Leave --workers out, or move with: bin/postern transfer --help',
+    );
+  }
+  // What is wrong with the database or the secret is said once, and not by every worker.
+  await openAtStart(config, (store) => store.close());
+  superviseWorkers(count, DRAIN_MS + 2_000, () => greet(config, false));
+}
+
+async function serveHere(config: Config): Promise<void> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const firstStart = config.secret === undefined && !existsSync(secretFile(config));
+  await openAtStart(config, async (store, secret) => {
+    const keys = new Keyring(secret, longestLife(config));
+    await keys.reload(store.keys, Date.now());
+    await run(config, store, keys);
+    if (!cluster.isWorker) greet(config, firstStart);
+  });
+}
+
+/** The store, its schema current and its secret the right one. */
+async function openAtStart(
+  config: Config,
+  next: (store: Store, secret: string) => Promise<void>,
+): Promise<void> {
+  const secret = loadSecret(config);
+  const store = openStore(config.databaseUrl, { connections: config.databaseConnections });
+  try {
+    await store.migrate();
+    if (!(await secretBelongs(store.keys, secret))) throw new CommandFailed(WRONG_SECRET);
+    await next(store, secret);
+  } catch (error) {
+    await store.close();
+    throw inWords(error, config);
+  }
+}
+
+const WRONG_SECRET =
+  'This database belongs to another POSTERN_SECRET: with this one, every token in use would be refused. ' +
+  'Give every node the same secret. If you changed it on purpose, run: bin/postern keys adopt-secret';
+
+async function run(config: Config, store: Store, keys: Keyring): Promise<void> {
   const log = pino({ level: config.logLevel, base: null }, destination({ sync: false, minLength: 4096 }));
-  const app: App = {
-    config,
-    store: openStore(config.databaseUrl),
-    keys: deriveKeys(loadSecret(config)),
-    passwords: new Passwords(),
-    now: Date.now,
-    log,
-  };
-  await app.store.migrate();
+  const app: App = { config, store, keys, passwords: new Passwords(), now: Date.now, log };
   const server = buildServer(app);
   await server.listen({ host: config.host, port: config.port }).catch(explainListenError(config));
   const sweeper = new Sweeper(app);
   sweeper.start();
+  keys.watch(store.keys, Date.now, (error) => log.warn({ err: error }, 'the sealing keys could not be read'));
   const flushing = setInterval(() => log.flush(), 1_000).unref();
-  greet(config, firstStart);
 
+  let stopping = false;
   const stop = async () => {
+    if (stopping) return;
+    stopping = true;
     // Requests under way are finished; what has not ended by then is cut off.
     setTimeout(() => process.exit(0), DRAIN_MS).unref();
     clearInterval(flushing);
     await server.close();
+    keys.stop();
     await sweeper.stop();
-    await app.store.close();
+    await store.close();
     log.flush(() => process.exit(0));
   };
   process.once('SIGTERM', stop);
@@ -65,7 +117,10 @@ function explainListenError(config: Config): (error: NodeJS.ErrnoException) => n
 
 /** For the person at the terminal; the log on standard output is for machines. */
 function greet(config: Config, firstStart: boolean): void {
-  const lines = [`Postern listens on ${config.baseUrl}`, `Data and key: ${config.dataDir}`];
+  const place = isPostgres(config.databaseUrl)
+    ? 'Database: PostgreSQL, with the key of POSTERN_SECRET'
+    : `Data and key: ${config.dataDir}`;
+  const lines = [`Postern listens on ${config.baseUrl}`, place];
   if (firstStart) lines.push('The key was made just now. Keep a copy: without it every token ends.');
   lines.push(
     'Next: bin/postern users create --email you@example.com --name "Your Name" --email-verified',

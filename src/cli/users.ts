@@ -187,7 +187,7 @@ function userJson(user: User) {
   };
 }
 
-function emailFault(email: string): string | undefined {
+export function emailFault(email: string): string | undefined {
   if (email.length > LONGEST_EMAIL) return `The e-mail can have at most ${LONGEST_EMAIL} characters.`;
   if (EMAIL.test(email) && !NOT_IN_EMAIL.test(email)) return undefined;
   return `"${printable(email)}" is not an e-mail address such as ada@example.com.`;
@@ -236,6 +236,8 @@ export async function askPassword(
   };
   try {
     const password = await ask('Password: ');
+    const fault = passwordFault(password);
+    if (fault) throw new CommandFailed(`${fault} Nothing was changed.`);
     if ((await ask('The same again: ')) === password) return password;
     throw new CommandFailed('The two passwords differ: nothing was changed. Try again.');
   } finally {

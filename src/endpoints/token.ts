@@ -78,9 +78,14 @@ async function refresh(app: App, { application, parameters, now }: ClientRequest
     case 'scope_exceeded':
       return errorAnswer('invalid_scope', { reason: 'scope_exceeded' });
     case 'refused':
+      if (result.reason === 'ahead') app.log.error(DATABASE_IS_OLDER);
       return errorAnswer('invalid_grant', { reason: result.reason });
   }
 }
+
+const DATABASE_IS_OLDER =
+  'a refresh token is ahead of the database: it was restored from an older backup, or failed over to a node that ' +
+  'lacked the last changes. The grant was ended. See docs/operations.md, and run: bin/postern restored';
 
 /** The response is put together by hand: every part of it is of our own making and needs no escaping. */
 function issue(app: App, link: Link, scope: ScopeSet, now: number): Answer {

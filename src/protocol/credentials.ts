@@ -57,22 +57,26 @@ function padsOf(key: Buffer): Pads {
   return { inner: pad(0x36, ACCESS_BYTES), outer: pad(0x5c, 32) };
 }
 
-/** The sealing key of a number, derived from the service's secret (RFC 5869), so that the database never holds one. */
-export function sealingKey(secret: Buffer, number: number): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, '', `postern sealing key ${number}`, 32));
+/**
+ * The sealing key of a number, derived from the service's secret (RFC 5869), so that the database never
+ * holds one: the salt it keeps is worth nothing without the secret.
+ */
+export function sealingKey(secret: Buffer, number: number, salt = ''): Buffer {
+  const bytes = Buffer.from(salt, 'base64url');
+  return Buffer.from(hkdfSync('sha256', secret, bytes, `postern sealing key ${number}`, 32));
 }
 
 export class Sealer {
   readonly #keys = new Map<number, Pads>();
-  readonly #newest: number;
+  readonly #sealing: number;
   readonly #presented = Buffer.alloc(TAG_LENGTH);
   readonly #expected = Buffer.alloc(TAG_LENGTH);
 
-  /** The newest key seals, every key opens. Keys are 32 bytes; their numbers fit two bytes. */
-  constructor(keys: ReadonlyMap<number, Buffer>) {
-    if (keys.size === 0) throw new Error('a sealer needs a key');
+  /** Every key opens, one seals: the newest unless said otherwise. Keys are 32 bytes; their numbers fit two bytes. */
+  constructor(keys: ReadonlyMap<number, Buffer>, sealing = Math.max(...keys.keys())) {
+    if (!keys.has(sealing)) throw new Error('a sealer needs a key to seal with');
     for (const [number, key] of keys) this.#keys.set(number, padsOf(key));
-    this.#newest = Math.max(...keys.keys());
+    this.#sealing = sealing;
   }
 
   sealCode(link: LinkCredential): string {
@@ -84,8 +88,8 @@ export class Sealer {
   }
 
   sealAccessToken(token: AccessCredential): string {
-    const pads = this.#keys.get(this.#newest)!;
-    writeLink(pads.inner, KINDS.access.byte, this.#newest, token);
+    const pads = this.#keys.get(this.#sealing)!;
+    writeLink(pads.inner, KINDS.access.byte, this.#sealing, token);
     pads.inner.writeUIntBE(token.expiresAt, BLOCK + LINK_BYTES, 6);
     pads.inner.writeUIntBE(token.scope, BLOCK + LINK_BYTES + 6, 3);
     return KINDS.access.prefix + seal(pads, ACCESS_BYTES);
@@ -115,8 +119,8 @@ export class Sealer {
   }
 
   #sealLink(kind: 'code' | 'refresh', link: LinkCredential): string {
-    const pads = this.#keys.get(this.#newest)!;
-    writeLink(pads.inner, KINDS[kind].byte, this.#newest, link);
+    const pads = this.#keys.get(this.#sealing)!;
+    writeLink(pads.inner, KINDS[kind].byte, this.#sealing, link);
     return KINDS[kind].prefix + seal(pads, LINK_BYTES);
   }
 

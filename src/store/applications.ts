@@ -105,7 +105,7 @@ export class Applications implements ApplicationStore {
   }
 
   async #change(statements: readonly Statement[]): Promise<Row[][]> {
-    const rows = await this.#driver.transaction(statements);
+    const rows = await this.#driver.transaction([...statements, ...this.#driver.announcement]);
     this.#forgetAll();
     return rows;
   }

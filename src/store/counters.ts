@@ -1,4 +1,5 @@
 import { type RateWindow, RateWindows } from '../protocol/rate-window.ts';
+import type { Driver } from './driver.ts';
 import type { CounterStore } from './store.ts';
 
 /** Counters in memory: right where one process serves, as with SQLite. */
@@ -13,6 +14,11 @@ export class MemoryCounters implements CounterStore {
     this.#windows(windowMs).takeBack(key);
   }
 
+  /** Memory is bounded by itself. */
+  sweep(): number {
+    return 0;
+  }
+
   #windows(length: number): RateWindows {
     let windows = this.#byLength.get(length);
     if (!windows) {
@@ -20,5 +26,82 @@ export class MemoryCounters implements CounterStore {
       this.#byLength.set(length, windows);
     }
     return windows;
+  }
+}
+
+const HIT = `
+  INSERT INTO rate_windows (key, started_at, ends_at, count) VALUES ($1, $2, $3, CAST($5 AS INTEGER))
+  ON CONFLICT (key) DO UPDATE SET
+    started_at = CASE WHEN rate_windows.ends_at > $4 THEN rate_windows.started_at ELSE excluded.started_at END,
+    count = CASE WHEN rate_windows.ends_at > $4 THEN rate_windows.count + excluded.count ELSE excluded.count END,
+    ends_at = CASE WHEN rate_windows.ends_at > $4 THEN rate_windows.ends_at ELSE excluded.ends_at END
+  RETURNING started_at, count`;
+
+const TAKE_BACK = 'UPDATE rate_windows SET count = count - 1 WHERE key = $1 AND count > 0';
+
+const SWEEP = `
+  DELETE FROM rate_windows WHERE key IN (SELECT key FROM rate_windows WHERE ends_at <= $1 LIMIT $2)
+  RETURNING key`;
+
+type Hit = {
+  readonly key: string;
+  readonly windowMs: number;
+  readonly now: number;
+  readonly opensAt: number;
+  readonly resolve: (window: RateWindow) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/**
+ * Counters that all nodes share. One upsert a hit; hits under a key that come while one is on its
+ * way go together with the next, so that a busy key costs a statement at a time and not a queue on its row.
+ */
+export class SharedCounters implements CounterStore {
+  readonly #driver: Driver;
+  /** Hits that wait for the statement under way for their key. */
+  readonly #waiting = new Map<string, Hit[]>();
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  hit(key: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> {
+    return new Promise((resolve, reject) => {
+      const hit = { key, windowMs, now, opensAt, resolve, reject };
+      const waiting = this.#waiting.get(key);
+      if (waiting) waiting.push(hit);
+      else void this.#send([hit]);
+    });
+  }
+
+  async takeBack(key: string): Promise<void> {
+    await this.#driver.write(TAKE_BACK, [key]);
+  }
+
+  async sweep(limit: number, now: number): Promise<number> {
+    return (await this.#driver.write(SWEEP, [now, limit])).length;
+  }
+
+  async #send(hits: readonly Hit[]): Promise<void> {
+    const { key } = hits[0]!;
+    this.#waiting.set(key, []);
+    await this.#count(hits);
+    const next = this.#waiting.get(key)!;
+    this.#waiting.delete(key);
+    if (next.length > 0) void this.#send(next);
+  }
+
+  /** Each of the hits has its own place in the count, as if they had come one by one. */
+  async #count(hits: readonly Hit[]): Promise<void> {
+    const { key, windowMs, now, opensAt } = hits[0]!;
+    try {
+      const values = [key, opensAt, opensAt + windowMs, now, hits.length];
+      const [row] = await this.#driver.write(HIT, values);
+      const [startedAt, last] = [Number(row!.started_at), Number(row!.count)];
+      for (const [place, hit] of hits.entries())
+        hit.resolve({ startedAt, count: last - hits.length + 1 + place });
+    } catch (error) {
+      for (const hit of hits) hit.reject(error);
+    }
   }
 }

@@ -13,6 +13,8 @@ export interface Driver {
   transaction(statements: readonly Statement[]): Promise<Row[][]>;
   /** Applies what is missing and returns the names of what was applied. */
   migrate(migrations: readonly Migration[]): Promise<string[]>;
+  /** What a change appends so that other processes hear of it, where the engine needs to be told. */
+  readonly announcement: readonly Statement[];
   /** Tells when another process may have changed the database. */
   onForeignChange(listener: () => void): void;
   close(): Promise<void>;
@@ -23,6 +25,14 @@ export type Migration = { readonly name: string; readonly sql: string };
 /** The database cannot be used now: gone, locked or overloaded. Nothing was changed, and a retry may succeed. */
 export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable';
+}
+
+/**
+ * The connection died after the statement was sent: it may have taken effect or not. Never sent again
+ * by itself. A client that tries again is safe: what took effect is then refused as used already.
+ */
+export class OutcomeUnknown extends Error {
+  override readonly name = 'OutcomeUnknown';
 }
 
 /** A row with this key is there already. */

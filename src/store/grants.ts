@@ -61,6 +61,15 @@ const CUT_REUSED = `
   WHERE user_id = $1 AND id = $2 AND generation > $3 AND ended_at IS NULL
   RETURNING id`;
 
+/**
+ * A token ahead of its grant was sealed here after the row's state was saved: the database was restored
+ * from an older backup. Tokens that were consumed since would pass again, so the grant ends.
+ */
+const CUT_RESTORED = `
+  UPDATE grants SET ended_at = $4, ended_by = 'database_restored'
+  WHERE user_id = $1 AND id = $2 AND generation < $3 AND ended_at IS NULL
+  RETURNING id`;
+
 const REVOKE = `
   UPDATE grants SET ended_at = $4, ended_by = $5
   WHERE user_id = $1 AND id = $2 AND client_id = $3 AND ended_at IS NULL`;
@@ -84,6 +93,11 @@ const SWEEP_RANGE = `
 
 const SWEEP = `
   DELETE FROM grants WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND expires_at <= $5
+  RETURNING id`;
+
+const END_RANGE = `
+  UPDATE grants SET ended_at = $5, ended_by = $6
+  WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND ended_at IS NULL AND expires_at > $5
   RETURNING id`;
 
 const SWEEP_REVOKED = `
@@ -151,7 +165,10 @@ export class Grants implements GrantStore {
       const values = [link.userId, link.grantId, link.generation, now];
       return { outcome: 'reused', cut: (await this.#driver.write(CUT_REUSED, values)).length > 0 };
     }
-    if (generation < link.generation) return { outcome: 'refused', reason: 'ahead' };
+    if (generation < link.generation) {
+      await this.#driver.write(CUT_RESTORED, [link.userId, link.grantId, link.generation, now]);
+      return { outcome: 'refused', reason: 'ahead' };
+    }
     if (row.client_id !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
     const reason = staleness(row, now);
     if (reason === 'unknown' && scope !== undefined && (Number(row.scope) & scope) !== scope) {
@@ -186,6 +203,21 @@ export class Grants implements GrantStore {
     if (!range.some((row) => Number(row.expires_at) <= expiredBefore)) return { ...step, removed: 0 };
     const values = [from.userId, from.grantId, next.userId, next.grantId, expiredBefore];
     return { ...step, removed: (await this.#driver.write(SWEEP, values)).length };
+  }
+
+  async endAll(from: SweepPosition, limit: number, by: EndedBy, now: number): Promise<SweepStep> {
+    const range = await this.#driver.read(SWEEP_RANGE, [from.userId, from.grantId, limit]);
+    const last = range.at(-1);
+    if (!last) return { removed: 0, next: undefined };
+    const next = { userId: last.user_id as string, grantId: last.id as string };
+    const values = [from.userId, from.grantId, next.userId, next.grantId, now, by];
+    const ended = await this.#driver.write(END_RANGE, values);
+    return { removed: ended.length, next: range.length < limit ? undefined : next };
+  }
+
+  async lastUse(): Promise<number> {
+    const sql = 'SELECT MAX(COALESCE(last_used_at, created_at)) AS last FROM grants';
+    return Number((await this.#driver.read(sql))[0]?.last ?? 0);
   }
 
   async sweepRevokedAccessTokens(limit: number, now: number): Promise<number> {

@@ -13,5 +13,5 @@ export function allMigrations(): Migration[] {
 
 /** Makes an engine's own parts of a migration plain SQL; those of other engines stay comments. */
 export function sqlFor(engine: string, sql: string): string {
-  return sql.replaceAll(new RegExp(`/\\*${engine} (.*?)\\*/`, 'gs'), '$1');
+  return sql.replaceAll(new RegExp(`/\\*${engine}\\s(.*?)\\*/`, 'gs'), '$1');
 }

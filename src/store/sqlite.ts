@@ -36,6 +36,7 @@ type Settled = { readonly job: Job; readonly rows?: Row[][]; readonly error?: un
  */
 export class SqliteDriver implements Driver {
   readonly engine = 'sqlite';
+  readonly announcement = [];
   readonly #path: string;
   #db: DatabaseSync | undefined;
   #inode = 0;

@@ -13,6 +13,8 @@ export interface Store {
   readonly users: UserStore;
   readonly sessions: SessionStore;
   readonly counters: CounterStore;
+  readonly keys: KeyStore;
+  readonly leases: LeaseStore;
   /** Applies what is missing of the schema and returns the names of what was applied. */
   migrate(): Promise<string[]>;
   /** Resolves when the database answers. */
@@ -66,7 +68,7 @@ export type Refusal =
   | 'wrong_redirect_uri'
   | 'wrong_verifier'
   | 'user_disabled'
-  /** Sealed by us, but ahead of the row: only a database restored from a backup can look like this. */
+  /** Sealed by us, but ahead of the row: only a database restored from a backup can look like this. The grant is cut. */
   | 'ahead';
 
 export type EndedBy =
@@ -74,7 +76,9 @@ export type EndedBy =
   | 'code_replay'
   | 'revoked_by_client'
   | 'disconnected_by_user'
-  | 'account_deleted';
+  | 'account_deleted'
+  /** The row was older than a token that it had issued: see docs/operations.md on restoring a backup. */
+  | 'database_restored';
 
 export type RedemptionOutcome =
   | { readonly outcome: 'redeemed'; readonly scope: ScopeSet }
@@ -108,6 +112,10 @@ export interface GrantStore {
   /** Removes what expired before `expiredBefore` among the next few grants after `from`. */
   sweep(from: SweepPosition, limit: number, expiredBefore: number): Promise<SweepStep>;
   sweepRevokedAccessTokens(limit: number, now: number): Promise<number>;
+  /** Ends every live grant among the next few after `from`; `removed` says how many it were. */
+  endAll(from: SweepPosition, limit: number, by: EndedBy, now: number): Promise<SweepStep>;
+  /** When any grant was last used, or 0. Reads them all. */
+  lastUse(): Promise<number>;
 }
 
 export type SweepPosition = { readonly userId: string; readonly grantId: string };
@@ -208,4 +216,32 @@ export interface CounterStore {
   hit(key: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> | RateWindow;
   /** Counts one less: what was counted in advance turned out not to count. */
   takeBack(key: string, windowMs: number): Promise<void> | void;
+  /** Removes windows that have ended. */
+  sweep(limit: number, now: number): Promise<number> | number;
+}
+
+// ---- sealing keys ---------------------------------------------------------------------------
+
+/** What a sealing key is derived with, besides the secret: no secret itself. */
+export type SealingKeyRecord = { readonly number: number; readonly salt: string; readonly createdAt: number };
+
+export interface KeyStore {
+  /** In the order of their numbers. Key 1 has no record: it is there from the start. */
+  list(): Promise<SealingKeyRecord[]>;
+  /** False when the number is taken: somebody else added a key at the same time. */
+  add(key: SealingKeyRecord): Promise<boolean>;
+  /** Of the secret this database belongs to. */
+  fingerprint(): Promise<string | undefined>;
+  /** Keeps `fingerprint` unless one is kept already, and returns the one that is kept. */
+  keepFingerprint(fingerprint: string): Promise<string>;
+  replaceFingerprint(fingerprint: string): Promise<void>;
+}
+
+// ---- leases ---------------------------------------------------------------------------------
+
+export interface LeaseStore {
+  /** True when `holder` has the lease until `until`: nobody else does meanwhile, on any node. */
+  take(name: string, holder: string, until: number, now: number): Promise<boolean>;
+  /** Gives the lease back before its time. */
+  release(name: string, holder: string): Promise<void>;
 }

@@ -1,0 +1,124 @@
+import { existsSync } from 'node:fs';
+import { type Config, isPostgres } from '../config.ts';
+import { loadSecret, matchesFingerprint, secretFile } from '../keys.ts';
+import type { Driver, Row } from '../store/driver.ts';
+import { SealingKeys } from '../store/keys.ts';
+import { allMigrations } from '../store/migrations.ts';
+import { openDriver } from '../store/open.ts';
+import { inWords, sqlitePath } from './database.ts';
+import { type Finding, fault, ok, warning } from './finding.ts';
+
+const OLDEST_POSTGRES = 14;
+const PATIENCE_MS = 3_000;
+/** Clocks this far apart make tokens end early or late, and windows of the limits differ. */
+const LARGEST_SKEW_MS = 1_000;
+
+/** Looks and changes nothing: not even the schema. */
+export async function examineDatabase(config: Config): Promise<Finding[]> {
+  const path = sqlitePath(config);
+  if (path && !existsSync(path)) return [ok('There is no database yet: the first start makes it.')];
+  let driver: Driver | undefined;
+  try {
+    driver = openDriver(config.databaseUrl, { connections: 1, patienceMs: PATIENCE_MS });
+    const engine = isPostgres(config.databaseUrl) ? await postgres(driver, config) : await sqlite(driver);
+    const { findings, current } = await schema(driver);
+    return [...engine, ...findings, ...(current ? await secret(driver, config) : [])];
+  } catch (error) {
+    const { message } = inWords(error, config) as Error;
+    return [fault(message, 'Nothing works without the database: mend this first.')];
+  } finally {
+    await driver?.close();
+  }
+}
+
+const one = async (driver: Driver, sql: string): Promise<Row> => (await driver.read(sql))[0] ?? {};
+
+async function sqlite(driver: Driver): Promise<Finding[]> {
+  const { version } = await one(driver, 'SELECT sqlite_version() AS version');
+  return [ok(`The database answers: SQLite ${version}.`)];
+}
+
+async function postgres(driver: Driver, config: Config): Promise<Finding[]> {
+  const before = Date.now();
+  const row = await one(
+    driver,
+    `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
+      (extract(epoch from clock_timestamp()) * 1000)::bigint AS now, pg_is_in_recovery() AS standby,
+      current_setting('synchronous_commit') AS synchronous_commit, current_setting('fsync') AS fsync,
+      current_setting('max_connections')::int AS connections, current_setting('server_encoding') AS encoding`,
+  );
+  const findings = [ok(`The database answers: PostgreSQL ${row.version}.`)];
+  if (Number(row.number) < OLDEST_POSTGRES * 10_000)
+    findings.push(fault('This PostgreSQL is too old.', `Upgrade it to ${OLDEST_POSTGRES} or later.`));
+  if (row.standby === 1)
+    findings.push(fault('This server is a standby and takes no writes.', 'Connect to the primary.'));
+  if (row.encoding !== 'UTF8')
+    findings.push(fault(`The database is encoded in ${row.encoding}.`, 'Create it with ENCODING UTF8.'));
+  return [...findings, ...durability(row), ...room(row, config), clock(before, Number(row.now), Date.now())];
+}
+
+function durability(row: Row): Finding[] {
+  const advice = 'Turn it on: a token that was answered and then lost cuts its user off.';
+  const findings: Finding[] = [];
+  if (row.synchronous_commit === 'off') findings.push(fault('synchronous_commit is off.', advice));
+  if (row.fsync === 'off') findings.push(fault('fsync is off.', advice));
+  return findings;
+}
+
+function room(row: Row, config: Config): Finding[] {
+  const [most, each] = [Number(row.connections), config.databaseConnections + 1];
+  if (each * 2 <= most)
+    return [ok(`max_connections of ${most} lets ${Math.floor(most / each)} processes connect.`)];
+  return [
+    warning(
+      `A process takes up to ${each} connections, and max_connections is ${most}.`,
+      'Raise max_connections, or lower POSTERN_DATABASE_CONNECTIONS.',
+    ),
+  ];
+}
+
+function clock(before: number, there: number, after: number): Finding {
+  const skew = there < before ? before - there : Math.max(0, there - after);
+  if (skew <= LARGEST_SKEW_MS) return ok('The clock here and the database’s agree.');
+  return fault(
+    `The clock here and the database’s differ by ${(skew / 1000).toFixed(1)} seconds.`,
+    'Run a time service (chrony, systemd-timesyncd) on both.',
+  );
+}
+
+async function schema(driver: Driver): Promise<{ findings: Finding[]; current: boolean }> {
+  const known = allMigrations().map(({ name }) => name);
+  const applied = (await driver.read('SELECT name FROM migrations').catch(() => [])).map(({ name }) => name);
+  const missing = known.filter((name) => !applied.includes(name));
+  const unknown = applied.filter((name) => !known.includes(name as string));
+  const findings: Finding[] = [];
+  if (missing.length > 0)
+    findings.push(
+      warning(
+        `The schema lacks ${missing.join(', ')}.`,
+        'The next start applies it, or: bin/postern migrate',
+      ),
+    );
+  if (unknown.length > 0)
+    findings.push(
+      warning(`The schema has ${unknown.join(', ')}, of a newer Postern.`, 'Run that one on every node.'),
+    );
+  return {
+    findings: findings.length > 0 ? findings : [ok('The schema is current.')],
+    current: missing.length === 0,
+  };
+}
+
+async function secret(driver: Driver, config: Config): Promise<Finding[]> {
+  const fingerprint = await new SealingKeys(driver).fingerprint();
+  const known = config.secret !== undefined || existsSync(secretFile(config));
+  if (!known || fingerprint === undefined) return [];
+  if (await matchesFingerprint(loadSecret(config), fingerprint))
+    return [ok('The secret is the one this database belongs to.')];
+  return [
+    fault(
+      'This database belongs to another secret: every token in use would be refused.',
+      'Give every node the same POSTERN_SECRET. Changed on purpose? bin/postern keys adopt-secret',
+    ),
+  ];
+}

@@ -1,0 +1,64 @@
+import { newClient } from './postgres-connections.ts';
+
+/**
+ * Where each table lives on a Citus cluster. A user, the user's grants and what hangs on them are on
+ * one shard, so every step of the protocol is a statement on one shard. What is small and read by
+ * everybody is on every node. `local` tables stay on the coordinator.
+ */
+type Place =
+  | { readonly by: string; readonly with?: string }
+  | { readonly place: 'everywhere' }
+  | { readonly place: 'local' };
+
+export const PLACES: Readonly<Record<string, Place>> = {
+  users: { by: 'id' },
+  grants: { by: 'user_id', with: 'users' },
+  revoked_access_tokens: { by: 'user_id', with: 'users' },
+  user_emails: { by: 'email' },
+  sessions: { by: 'id_hash' },
+  rate_windows: { by: 'key' },
+  applications: { place: 'everywhere' },
+  application_secrets: { place: 'everywhere' },
+  sealing_keys: { place: 'everywhere' },
+  secret_fingerprint: { place: 'everywhere' },
+  leases: { place: 'everywhere' },
+  migrations: { place: 'local' },
+};
+
+/** The statement that puts a table in its place; undefined where nothing is to be done. */
+export function distribution(table: string): string | undefined {
+  const place = PLACES[table];
+  if (!place) throw new Error(`the table ${table} has no place on a Citus cluster: see src/store/citus.ts`);
+  if ('by' in place)
+    return `SELECT create_distributed_table('${table}', '${place.by}', colocate_with => '${place.with ?? 'none'}')`;
+  return place.place === 'everywhere' ? `SELECT create_reference_table('${table}')` : undefined;
+}
+
+export class NoCitus extends Error {
+  override readonly name = 'NoCitus';
+}
+
+/** Distributes the tables that are not yet; returns their names. */
+export async function distribute(url: string): Promise<string[]> {
+  const client = newClient(url, 0);
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const citus = await client.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
+    if (citus.rows.length === 0) throw new NoCitus('the extension citus is not there');
+    const { rows } = await client.query<{ name: string }>(
+      'SELECT logicalrelid::text AS name FROM pg_dist_partition',
+    );
+    const placed = new Set(rows.map(({ name }) => name));
+    const done: string[] = [];
+    for (const table of Object.keys(PLACES)) {
+      const statement = distribution(table);
+      if (!statement || placed.has(table)) continue;
+      await client.query(statement);
+      done.push(table);
+    }
+    return done;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

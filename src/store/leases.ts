@@ -1,0 +1,23 @@
+import type { Driver } from './driver.ts';
+import type { LeaseStore } from './store.ts';
+
+/** A lease is a row, not a lock of the engine's: it works behind a connection pooler and on any engine. */
+export class Leases implements LeaseStore {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async take(name: string, holder: string, until: number, now: number): Promise<boolean> {
+    const sql = `INSERT INTO leases (name, holder, expires_at) VALUES ($1, $2, $3)
+      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+        WHERE leases.holder = excluded.holder OR leases.expires_at <= $4
+      RETURNING name`;
+    return (await this.#driver.write(sql, [name, holder, until, now])).length > 0;
+  }
+
+  async release(name: string, holder: string): Promise<void> {
+    await this.#driver.write('DELETE FROM leases WHERE name = $1 AND holder = $2', [name, holder]);
+  }
+}

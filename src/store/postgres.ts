@@ -1,0 +1,122 @@
+import pg from 'pg';
+import {
+  DatabaseUnavailable,
+  type Driver,
+  DuplicateKey,
+  type Migration,
+  OutcomeUnknown,
+  type Row,
+  type Statement,
+  type Value,
+} from './driver.ts';
+import { sqlFor } from './migrations.ts';
+import { Connections, newClient } from './postgres-connections.ts';
+import { Listener } from './postgres-listener.ts';
+
+const PATIENCE_MS = 5_000;
+const CHANNEL = 'postern_changes';
+/** Any number that nobody else uses for an advisory lock on this database. */
+const MIGRATION_LOCK = 6_010_262_013;
+
+export type PostgresOptions = {
+  readonly connections?: number;
+  readonly patienceMs?: number;
+};
+
+/** PostgreSQL, or what speaks like it. Several nodes may use one database. */
+export class PostgresDriver implements Driver {
+  readonly engine = 'postgres';
+  /** Sent with the change and delivered when it commits, to every node and this one. */
+  readonly announcement: readonly Statement[] = [
+    { sql: `SELECT pg_notify('${CHANNEL}', '') AS told`, values: [] },
+  ];
+  readonly #url: string;
+  readonly #connections: Connections;
+  readonly #listener: Listener;
+
+  constructor(url: string, { connections = 10, patienceMs = PATIENCE_MS }: PostgresOptions = {}) {
+    this.#url = url;
+    this.#connections = new Connections({ url, connections, patienceMs });
+    this.#listener = new Listener(url, CHANNEL);
+  }
+
+  async read(sql: string, values: readonly Value[] = []): Promise<Row[]> {
+    return (await this.#run([{ sql, values }], true))[0]!;
+  }
+
+  async write(sql: string, values: readonly Value[] = []): Promise<Row[]> {
+    return (await this.#run([{ sql, values }], false))[0]!;
+  }
+
+  transaction(statements: readonly Statement[]): Promise<Row[][]> {
+    return this.#run(statements, false);
+  }
+
+  /** On a connection of its own, where a long statement may take its time. */
+  async migrate(migrations: readonly Migration[]): Promise<string[]> {
+    const client = newClient(this.#url, 0);
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      // Nodes that start together take turns; the lock goes with the connection.
+      await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+      await client.query(
+        'CREATE TABLE IF NOT EXISTS migrations (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)',
+      );
+      return await applyMissing(client, migrations);
+    } catch (error) {
+      throw translated(error);
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+
+  onForeignChange(listener: () => void): void {
+    this.#listener.add(listener);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#connections.close(), this.#listener.close()]);
+  }
+
+  async #run(statements: readonly Statement[], repeatable: boolean): Promise<Row[][]> {
+    try {
+      return await this.#connections.run(statements, repeatable);
+    } catch (error) {
+      throw translated(error);
+    }
+  }
+}
+
+async function applyMissing(client: pg.Client, migrations: readonly Migration[]): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations');
+  const present = new Set(rows.map(({ name }) => name));
+  const missing = migrations.filter(({ name }) => !present.has(name));
+  for (const { name, sql } of missing) {
+    try {
+      await client.query('BEGIN');
+      await client.query(sqlFor('postgres', sql));
+      await client.query('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [name, Date.now()]);
+      await client.query('COMMIT');
+    } catch (error) {
+      throw new Error(`migration ${name} failed`, { cause: error });
+    }
+  }
+  return missing.map(({ name }) => name);
+}
+
+/**
+ * SQLSTATEs (postgresql.org/docs/current/errcodes-appendix.html) after which nothing was changed and
+ * another try may succeed: statement timeout, lock timeout, deadlock and serialization, out of
+ * resources, a server that takes no writes.
+ */
+const UNAVAILABLE = /^(57014|55P03|40|53|25006|58|08|57P|28|3D)/;
+
+function translated(error: unknown): unknown {
+  if (error instanceof DatabaseUnavailable || error instanceof OutcomeUnknown || !(error instanceof Error))
+    return error;
+  const code = String((error as Error & { code?: unknown }).code ?? '');
+  if (code === '23505') return new DuplicateKey('duplicate key', { cause: error });
+  const unavailable = error instanceof pg.DatabaseError ? UNAVAILABLE.test(code) : 'syscall' in error;
+  return unavailable ? new DatabaseUnavailable('the database failed', { cause: error }) : error;
+}

@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
+import type pg from 'pg';
+import type { Row, Value } from './driver.ts';
+import { newClient } from './postgres-connections.ts';
+
+const BATCH = 2_000;
+/** What belongs to the running of one database and not to what it holds. */
+const LEFT_OUT = new Set(['migrations', 'leases', 'rate_windows']);
+
+export type TransferredTable = { readonly table: string; readonly rows: number; readonly checksum: string };
+export type TransferProgress = (
+  step: 'copy' | 'verify',
+  table: string,
+  rows: number,
+  totalRows: number,
+) => void;
+
+/** The target is not the empty twin of the source that it has to be. Nothing was changed. */
+export class TransferRefused extends Error {
+  override readonly name = 'TransferRefused';
+}
+
+/**
+ * Copies everything from a SQLite file to an empty PostgreSQL database, both with the current schema:
+ * all of it in one transaction, verified before it is committed, or nothing. The source is kept from
+ * changing meanwhile, so that no token is rotated in a database that is about to be left behind.
+ */
+export async function transfer(
+  sqlitePath: string,
+  url: string,
+  progress: TransferProgress,
+): Promise<TransferredTable[]> {
+  const source = new DatabaseSync(sqlitePath, { timeout: 5_000 });
+  const target = newClient(url, 0);
+  target.on('error', () => {});
+  try {
+    source.exec('BEGIN IMMEDIATE');
+    await target.connect();
+    await target.query('BEGIN');
+    const tables = await matchTables(source, target);
+    await refuseUnlessEmpty(target, tables);
+    const copied: TransferredTable[] = [];
+    for (const table of tables) copied.push(await copyTable(source, target, table, progress));
+    for (const [place, table] of tables.entries()) await verifyTable(target, table, copied[place]!, progress);
+    await target.query('COMMIT');
+    await target.query('ANALYZE');
+    return copied;
+  } finally {
+    // An unfinished transaction ends with its connection.
+    await target.end().catch(() => {});
+    source.close();
+  }
+}
+
+type Table = { readonly name: string; readonly columns: readonly Column[] };
+type Column = { readonly name: string; readonly type: string };
+
+async function matchTables(source: DatabaseSync, target: pg.Client): Promise<Table[]> {
+  const { rows } = await target.query<{ table: string; column: string; type: string }>(
+    `SELECT table_name AS "table", column_name AS "column", data_type AS "type" FROM information_schema.columns
+      WHERE table_schema = current_schema() ORDER BY table_name, column_name`,
+  );
+  const inTarget = Map.groupBy(rows, ({ table }) => table);
+  const names = source
+    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`)
+    .all()
+    .map(({ name }) => String(name))
+    .filter((name) => !LEFT_OUT.has(name));
+  return names.map((name) => {
+    const columns = (inTarget.get(name) ?? []).map(({ column, type }) => ({ name: column, type }));
+    const inSource = source
+      .prepare('SELECT name FROM pragma_table_info(?) ORDER BY name')
+      .all(name)
+      .map((row) => String(row.name));
+    if (columns.map((column) => column.name).join() === inSource.join()) return { name, columns };
+    throw new TransferRefused(`the table ${name} is not the same in both databases`);
+  });
+}
+
+/** The locks keep a service that was started too early from writing meanwhile. */
+async function refuseUnlessEmpty(target: pg.Client, tables: readonly Table[]): Promise<void> {
+  for (const { name } of tables) {
+    await target.query(`LOCK TABLE ${name} IN EXCLUSIVE MODE`);
+    const { rows } = await target.query(`SELECT 1 FROM ${name} LIMIT 1`);
+    if (rows.length > 0) throw new TransferRefused(`the table ${name} of the target is not empty`);
+  }
+}
+
+async function copyTable(
+  source: DatabaseSync,
+  target: pg.Client,
+  { name, columns }: Table,
+  progress: TransferProgress,
+): Promise<TransferredTable> {
+  const list = columns.map((column) => column.name).join(', ');
+  const arrays = columns.map(({ type }, place) => `$${place + 1}::${type}[]`).join(', ');
+  const insert = {
+    name: `copy_${name}`,
+    text: `INSERT INTO ${name} (${list}) SELECT * FROM unnest(${arrays})`,
+  };
+  const total = Number(source.prepare(`SELECT count(*) AS rows FROM ${name}`).get()!.rows);
+  const checksum = new Checksum(columns);
+  let rows = 0;
+  for (const batch of batches(source.prepare(`SELECT ${list} FROM ${name}`).iterate() as Iterable<Row>)) {
+    for (const row of batch) checksum.add(row);
+    const values = columns.map((column) => batch.map((row) => row[column.name]));
+    await target.query({ ...insert, values });
+    rows += batch.length;
+    progress('copy', name, rows, total);
+  }
+  return { table: name, rows, checksum: checksum.text() };
+}
+
+async function verifyTable(
+  target: pg.Client,
+  { name, columns }: Table,
+  copied: TransferredTable,
+  progress: TransferProgress,
+): Promise<void> {
+  const list = columns.map((column) => column.name).join(', ');
+  await target.query(`DECLARE verify NO SCROLL CURSOR FOR SELECT ${list} FROM ${name}`);
+  const checksum = new Checksum(columns);
+  let rows = 0;
+  for (;;) {
+    const batch = await target.query<Row>(`FETCH ${BATCH} FROM verify`);
+    if (batch.rows.length === 0) break;
+    for (const row of batch.rows) checksum.add(row);
+    rows += batch.rows.length;
+    progress('verify', name, rows, copied.rows);
+  }
+  await target.query('CLOSE verify');
+  if (rows !== copied.rows || checksum.text() !== copied.checksum)
+    throw new Error(`the table ${name} did not arrive as it was sent; nothing was kept`);
+}
+
+function* batches(rows: Iterable<Row>): Generator<Row[]> {
+  let batch: Row[] = [];
+  for (const row of rows) {
+    batch.push(row);
+    if (batch.length === BATCH) {
+      yield batch;
+      batch = [];
+    }
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** Of all rows whatever their order: the exclusive or of each row's SHA-256. No row is there twice. */
+class Checksum {
+  readonly #columns: readonly Column[];
+  readonly #sum = Buffer.alloc(32);
+
+  constructor(columns: readonly Column[]) {
+    this.#columns = columns;
+  }
+
+  add(row: Row): void {
+    const values = this.#columns.map(({ name }): Value => row[name]!);
+    const digest = createHash('sha256').update(JSON.stringify(values)).digest();
+    for (let i = 0; i < digest.length; i++) this.#sum[i]! ^= digest[i]!;
+  }
+
+  text(): string {
+    return this.#sum.toString('hex').slice(0, 16);
+  }
+}
