@@ -21,10 +21,10 @@ export async function autocannon(
 ): Promise<ClientComparison> {
   say('Comparing the load client with autocannon…');
   const { connections, load } = bench;
-  const { port, paths } = floor;
+  const { ports, paths } = floor;
   const whole = Math.ceil(seconds);
   const ours = await load.run({
-    port,
+    ports,
     connections,
     seconds: whole,
     requests: { kind: 'repeat', messages: [get(paths.userinfo, 'x'.repeat(97))] },
@@ -33,7 +33,7 @@ export async function autocannon(
   const header = ['-H', `authorization=Bearer ${'x'.repeat(97)}`];
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    [COMMAND, ...args, ...header, `http://127.0.0.1:${port}${paths.userinfo}`],
+    [COMMAND, ...args, ...header, `http://127.0.0.1:${ports[0]}${paths.userinfo}`],
     { timeout: (whole + 30) * 1000 },
   );
   const theirs = JSON.parse(stdout) as { requests: { total: number }; duration: number };

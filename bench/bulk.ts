@@ -9,6 +9,8 @@ export interface Bulk {
   insert(table: string, columns: readonly string[], rows: readonly (readonly Cell[])[]): Promise<void>;
   ask(sql: string): Promise<Record<string, unknown>[]>;
   footprint(table?: string): Promise<Footprint>;
+  /** Leaves the database as it would be some time after so many rows came. */
+  settle(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -44,10 +46,16 @@ class SqliteBulk implements Bulk {
         );
     const counts = await Promise.all(names.map((name) => this.ask(`SELECT count(*) AS count FROM ${name}`)));
     const [size] = await this.ask(
-      `SELECT (page_count - freelist_count) * page_size AS bytes
-        FROM pragma_page_count, pragma_freelist_count, pragma_page_size`,
+      table
+        ? `SELECT sum(pgsize) AS bytes FROM dbstat WHERE name = '${table}'`
+        : `SELECT (page_count - freelist_count) * page_size AS bytes
+            FROM pragma_page_count, pragma_freelist_count, pragma_page_size`,
     );
     return { rows: sum(counts.map(([row]) => row?.count)), bytes: Number(size?.bytes) };
+  }
+
+  async settle(): Promise<void> {
+    this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
   async close(): Promise<void> {
@@ -83,6 +91,11 @@ class PostgresBulk implements Bulk {
     const chosen = tables.filter(({ name }) => table === undefined || name === table);
     const counts = await Promise.all(chosen.map(({ name }) => this.ask(`SELECT count(*) FROM ${name}`)));
     return { rows: sum(counts.map(([row]) => row?.count)), bytes: sum(chosen.map(({ bytes }) => bytes)) };
+  }
+
+  async settle(): Promise<void> {
+    await this.ask('VACUUM ANALYZE');
+    await this.ask('CHECKPOINT');
   }
 
   close(): Promise<void> {

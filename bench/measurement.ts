@@ -43,7 +43,7 @@ export async function measure(
   const { scenario, round, seconds, requests } = run;
   const footprintBefore = await server.footprint();
   const [serverBefore, databaseBefore] = usages(children, database);
-  const result = await load.run({ port: server.port, connections, seconds, requests });
+  const result = await load.run({ ports: server.ports, connections, seconds, requests });
   const [serverAfter, databaseAfter] = usages(children, database);
   const left = difference(footprintBefore, await server.footprint());
   await check(server, scenario, result);

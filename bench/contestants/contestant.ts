@@ -5,13 +5,14 @@ import type { Child } from '../processes.ts';
 export interface Contestant {
   readonly id: string;
   readonly label: string;
-  readonly port: number;
+  /** Of each node; one, unless several serve together. */
+  readonly ports: readonly number[];
   readonly client: Client;
   readonly paths: Paths;
   /** Whether the database is the shared PostgreSQL, whose CPU time then counts too. */
   readonly usesPostgres: boolean;
-  /** Starts it. Called again after `end` to measure the start itself. */
-  start(): Child;
+  /** Starts its nodes, one a port. Called again after they ended to measure the start itself. */
+  start(): Child[];
   /** Codes with the verifier each needs, not yet used. */
   codes(count: number): Promise<Code[]>;
   refreshTokens(count: number): Promise<string[]>;

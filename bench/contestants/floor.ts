@@ -13,7 +13,7 @@ export async function floor(cleanup: Cleanup): Promise<Contestant> {
   return {
     id: 'floor',
     label: 'bare node:http (the floor)',
-    port,
+    ports: [port],
     client: CLIENT,
     paths: {
       token: '/oauth/token',
@@ -22,7 +22,7 @@ export async function floor(cleanup: Cleanup): Promise<Contestant> {
       introspect: '/introspect',
     },
     usesPostgres: false,
-    start: () => new Child('the floor', [process.execPath, SERVER], { BENCH_PORT: String(port) }, cleanup),
+    start: () => [new Child('the floor', [process.execPath, SERVER], { BENCH_PORT: String(port) }, cleanup)],
     codes: async (count) =>
       credentials(count, 'postern_code_', 87).map((code) => ({ code, verifier: 'v'.repeat(43) })),
     refreshTokens: async (count) => credentials(count, 'postern_rt_', 85),

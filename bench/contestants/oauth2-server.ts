@@ -46,11 +46,11 @@ export async function oauth2Server(databaseUrl: string, cleanup: Cleanup): Promi
   return {
     id: 'oauth2-server',
     label: '@node-oauth/oauth2-server 5',
-    port,
+    ports: [port],
     client: CLIENT,
     paths: { token: '/token', userinfo: '/userinfo' },
     usesPostgres: true,
-    start: () => new Child('oauth2-server', [process.execPath, SERVER], env, cleanup),
+    start: () => [new Child('oauth2-server', [process.execPath, SERVER], env, cleanup)],
     codes,
     refreshTokens: (count) => tokens('refresh_tokens', count, 720 * HOUR),
     accessTokens: (count) => tokens('access_tokens', count, HOUR),

@@ -31,7 +31,7 @@ export async function oidcProvider(databaseUrl: string, cleanup: Cleanup): Promi
   return {
     id: 'oidc-provider',
     label: 'oidc-provider 9',
-    port,
+    ports: [port],
     client: CLIENT,
     paths: {
       token: '/token',
@@ -40,7 +40,7 @@ export async function oidcProvider(databaseUrl: string, cleanup: Cleanup): Promi
       introspect: '/token/introspection',
     },
     usesPostgres: true,
-    start: () => new Child('oidc-provider', [process.execPath, SERVER], env, cleanup),
+    start: () => [new Child('oidc-provider', [process.execPath, SERVER], env, cleanup)],
     codes: (count) => many(count, (i) => issuer.code(i)),
     refreshTokens: (count) => many(count, (i) => issuer.refreshToken(i)),
     accessTokens: (count) => many(count, (i) => issuer.accessToken(i)),

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readConfig } from '../../src/config.ts';
 import { deriveKeys, type Keys } from '../../src/keys.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
@@ -46,39 +45,39 @@ export type PosternOptions = {
   /** More arguments for `serve`, and for Node itself. */
   readonly serveArguments?: readonly string[];
   readonly nodeArguments?: readonly string[];
-  /** Two nodes on one database share it. */
-  readonly secret?: string;
+  /** Processes on ports of their own that share the database. */
+  readonly nodes?: number;
 };
 
 /** Postern as it is installed: the real command, its log on. Only the rate limit is out of the way. */
 export class Postern implements Contestant {
   readonly id: string;
   readonly label: string;
-  readonly port: number;
+  readonly ports: readonly number[];
   readonly client = CLIENT;
   readonly paths: Paths;
   readonly usesPostgres: boolean;
   readonly bulk: Bulk;
-  readonly secret: string;
   readonly #options: PosternOptions;
   readonly #cleanup: Cleanup;
+  readonly #secret: string;
   readonly #keys: Keys;
-  readonly #users: readonly string[];
+  #users: readonly string[];
 
   private constructor(
     options: PosternOptions,
     secret: string,
-    port: number,
+    ports: readonly number[],
     users: readonly string[],
     cleanup: Cleanup,
   ) {
     this.id = options.id;
     this.label = options.label;
-    this.port = port;
+    this.ports = ports;
     this.paths = { token: '/oauth/token', userinfo: '/oauth/userinfo', revoke: '/oauth/revoke' };
     this.usesPostgres = options.databaseUrl.startsWith('postgres');
     this.bulk = openBulk(options.databaseUrl);
-    this.secret = secret;
+    this.#secret = secret;
     this.#options = options;
     this.#cleanup = cleanup;
     this.#keys = deriveKeys(secret);
@@ -87,8 +86,9 @@ export class Postern implements Contestant {
 
   static async prepare(options: PosternOptions, cleanup: Cleanup): Promise<Postern> {
     const users = Array.from({ length: USERS }, newId);
-    const secret = options.secret ?? randomBytes(48).toString('base64url');
-    const postern = new Postern(options, secret, await freePort(), users, cleanup);
+    const secret = randomBytes(48).toString('base64url');
+    const ports = await Promise.all(Array.from({ length: options.nodes ?? 1 }, freePort));
+    const postern = new Postern(options, secret, ports, users, cleanup);
     cleanup.add(() => postern.close());
     await createSchemaAndClient(options.databaseUrl);
     await postern.bulk.insert(
@@ -99,17 +99,26 @@ export class Postern implements Contestant {
     return postern;
   }
 
-  start(): Child {
+  start(): Child[] {
+    return this.ports.map((port) => this.#startNode(port));
+  }
+
+  #startNode(port: number): Child {
     const { databaseUrl, dataDir, serveArguments = [], nodeArguments = [] } = this.#options;
     const env = {
-      POSTERN_PORT: String(this.port),
+      POSTERN_PORT: String(port),
       POSTERN_DATABASE_URL: databaseUrl,
       POSTERN_DATA_DIR: dataDir,
-      POSTERN_SECRET: this.secret,
+      POSTERN_SECRET: this.#secret,
       POSTERN_RATE_LIMIT: '1000000000',
       NODE_OPTIONS: nodeArguments.join(' '),
     };
     return new Child(this.label, [COMMAND, 'serve', ...serveArguments], env, this.#cleanup);
+  }
+
+  /** From now on codes and tokens are made for these users. */
+  useUsers(users: readonly string[]): void {
+    this.#users = users;
   }
 
   async codes(count: number): Promise<Code[]> {
@@ -146,12 +155,12 @@ export class Postern implements Contestant {
     return (await this.#grants(count)).map(({ userId, grantId }) => this.accessToken(userId, grantId));
   }
 
-  refreshToken(userId: string, grantId: string): string {
-    return this.#keys.sealer.sealRefreshToken({ userId, grantId, generation: 1 });
+  refreshToken(userId: string, grantId: string, generation = 1): string {
+    return this.#keys.sealer.sealRefreshToken({ userId, grantId, generation });
   }
 
-  accessToken(userId: string, grantId: string): string {
-    const link = { userId, grantId, generation: 1 };
+  accessToken(userId: string, grantId: string, generation = 1): string {
+    const link = { userId, grantId, generation };
     return this.#keys.sealer.sealAccessToken({ ...link, expiresAt: Date.now() + HOUR, scope: SCOPE });
   }
 
@@ -177,7 +186,7 @@ export class Postern implements Contestant {
 
 /** By the service's own code: the schema, and the one application of the bench. */
 async function createSchemaAndClient(databaseUrl: string): Promise<void> {
-  const store = openStore(readConfig({ POSTERN_DATABASE_URL: databaseUrl }).databaseUrl);
+  const store = openStore(databaseUrl);
   await store.migrate();
   if (!(await store.applications.find(CLIENT.id))) {
     await store.applications.create({

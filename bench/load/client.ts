@@ -32,9 +32,9 @@ class Run {
   }
 
   async result(): Promise<LoadResult> {
-    const { connections: count, port, seconds } = this.#load;
+    const { connections: count, ports, seconds } = this.#load;
     const sources = sourcesOf(this.#load.requests, count);
-    const connections = await Promise.all(sources.map(() => Connection.open(port)));
+    const connections = await Promise.all(sources.map((_, i) => Connection.open(ports[i % ports.length]!)));
     const cpu = process.cpuUsage();
     const startedAt = performance.now();
     this.#deadline = startedAt + seconds * 1000;

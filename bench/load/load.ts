@@ -1,6 +1,7 @@
 /** What the load client is asked to do, and what it tells afterwards. */
 export type Load = {
-  readonly port: number;
+  /** Connections are spread over them. */
+  readonly ports: readonly number[];
   readonly connections: number;
   readonly seconds: number;
   readonly requests: Requests;

@@ -20,8 +20,16 @@ export function comparisonTables(comparison: Comparison): Table[] {
 const range = ({ least, most }: Spread, format: (value: number) => string): string =>
   `${format(least)}–${format(most)}`;
 
-function scenarioTable(comparison: Comparison, id: ScenarioId, label: string, all: readonly Summary[]): Table {
-  const summaries = inOrder(comparison, all.filter(({ scenario }) => scenario === id));
+function scenarioTable(
+  comparison: Comparison,
+  id: ScenarioId,
+  label: string,
+  all: readonly Summary[],
+): Table {
+  const summaries = inOrder(
+    comparison,
+    all.filter(({ scenario }) => scenario === id),
+  );
   const peers = PEERS.filter((peer) => summaries.some(({ server }) => server === peer));
   return {
     title: capital(label),
@@ -46,13 +54,24 @@ function scenarioTable(comparison: Comparison, id: ScenarioId, label: string, al
 }
 
 function footprintTable(comparison: Comparison, summaries: readonly Summary[]): Table {
-  const refreshes = inOrder(comparison, summaries.filter(({ scenario }) => scenario === 'refresh'));
+  const refreshes = inOrder(
+    comparison,
+    summaries.filter(({ scenario }) => scenario === 'refresh'),
+  );
   return {
     title: 'Memory, start, and what refreshing leaves behind',
-    columns: ['server', 'most RSS under load', 'cold start ms', 'rows per 1,000 refreshes', 'bytes per 1,000 refreshes'],
+    columns: [
+      'server',
+      'most RSS under load',
+      'cold start ms',
+      'rows per 1,000 refreshes',
+      'bytes per 1,000 refreshes',
+    ],
     rows: refreshes.map(({ server, rowsPer1000, bytesPer1000 }) => {
       const { coldStartMs } = comparison.servers.find(({ id }) => id === server)!;
-      const rss = Math.max(...summaries.filter((one) => one.server === server).map(({ rssBytes }) => rssBytes));
+      const rss = Math.max(
+        ...summaries.filter((one) => one.server === server).map(({ rssBytes }) => rssBytes),
+      );
       const left = server === 'floor' ? ['–', '–'] : [whole(rowsPer1000), whole(bytesPer1000)];
       return [labelOf(comparison, server), megabytes(rss), whole(median(coldStartMs)), ...left];
     }),
@@ -61,7 +80,10 @@ function footprintTable(comparison: Comparison, summaries: readonly Summary[]): 
 
 function clientTable(comparison: Comparison, summaries: readonly Summary[]): Table {
   const share = (value: number) => `${Math.round(value * 100)} %`;
-  const rows = inOrder(comparison, summaries.filter(({ scenario }) => ['refresh', 'userinfo'].includes(scenario)));
+  const rows = inOrder(
+    comparison,
+    summaries.filter(({ scenario }) => ['refresh', 'userinfo'].includes(scenario)),
+  );
   const { client } = comparison;
   const compared = client
     ? [

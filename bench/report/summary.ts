@@ -1,7 +1,9 @@
-import type { Comparison } from '../comparison.ts';
 import type { Measurement } from '../measurement.ts';
 import type { ScenarioId } from '../scenarios.ts';
 import { median, type Spread, spread } from '../statistics.ts';
+
+/** Any run of several servers side by side. */
+export type Measured = { readonly measurements: readonly Measurement[] };
 
 /** The measurements of one server in one scenario, over all rounds. */
 export type Summary = {
@@ -20,7 +22,7 @@ export type Summary = {
   readonly bytesPer1000: number;
 };
 
-export function summarize(comparison: Comparison): Summary[] {
+export function summarize(comparison: Measured): Summary[] {
   const groups = Map.groupBy(comparison.measurements, ({ server, scenario }) => `${server} ${scenario}`);
   return [...groups.values()].map((rounds) => {
     const { server, scenario } = rounds[0]!;
@@ -43,7 +45,7 @@ export function summarize(comparison: Comparison): Summary[] {
 
 /** How many times another server's rate in the same round. */
 export function versus(
-  { measurements }: Comparison,
+  { measurements }: Measured,
   scenario: ScenarioId,
   server: string,
   other: string,
@@ -51,5 +53,7 @@ export function versus(
 ): Spread {
   const of = (id: string) => measurements.filter((one) => one.server === id && one.scenario === scenario);
   const others = new Map(of(other).map((one) => [one.round, one[figure]]));
-  return spread(of(server).flatMap((one) => (others.has(one.round) ? one[figure] / others.get(one.round)! : [])));
+  return spread(
+    of(server).flatMap((one) => (others.has(one.round) ? one[figure] / others.get(one.round)! : [])),
+  );
 }

@@ -17,13 +17,11 @@ const cluster = new EmbeddedPostgres({
   createPostgresUser: process.getuid?.() === 0,
   initdbFlags: ['--encoding=UTF8', '--locale=C'],
   postgresFlags: [
-    '-c',
     'listen_addresses=127.0.0.1',
-    '-c',
+    'unix_socket_directories=',
     'shared_buffers=256MB',
-    '-c',
     'max_connections=200',
-  ],
+  ].flatMap((flag) => ['-c', flag]),
   onLog: keep,
   onError: keep,
 });
