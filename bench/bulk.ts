@@ -68,6 +68,8 @@ class PostgresBulk implements Bulk {
 
   constructor(url: string) {
     this.#pool = new Pool({ connectionString: url, max: 2 });
+    // An idle connection that the end of PostgreSQL cuts is no failure.
+    this.#pool.on('error', () => {});
   }
 
   async insert(table: string, columns: readonly string[], rows: readonly (readonly Cell[])[]): Promise<void> {

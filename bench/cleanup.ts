@@ -13,6 +13,10 @@ export class Cleanup {
         this.run().finally(() => process.exit(130));
       });
     }
+    process.once('uncaughtException', (error) => {
+      process.stderr.write(`\n${error.stack}\n`);
+      this.run().finally(() => process.exit(1));
+    });
   }
 
   add(step: () => Promise<void> | void): void {

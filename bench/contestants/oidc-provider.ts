@@ -17,6 +17,7 @@ export async function oidcProvider(databaseUrl: string, cleanup: Cleanup): Promi
   const port = await freePort();
   const bulk = openBulk(databaseUrl);
   const pool = new Pool({ connectionString: databaseUrl, max: 8 });
+  pool.on('error', () => {});
   cleanup.add(() => bulk.close());
   cleanup.add(() => pool.end());
   await bulk.ask(SCHEMA);
