@@ -130,6 +130,7 @@ export async function startServer(server: Contestant): Promise<Running & { first
 export type Estimates = Map<string, number>;
 const key = (server: Contestant, scenario: Scenario): string => `${server.id} ${scenario.id}`;
 const FIRST_GUESS = 1_500;
+const LEAST_RATE = 200;
 const HEADROOM = 1.5;
 
 export async function warmUp(
@@ -158,9 +159,8 @@ export async function measureRounds(
       for (const one of rotated(visits(scenario), round)) {
         const title = `${warming ? 'warming up' : `round ${round} of ${rounds}`}: ${scenario.label}, ${one.server.label}`;
         progress.doing(title);
-        const most = Math.ceil(
-          seconds * HEADROOM * (estimates.get(key(one.server, scenario)) ?? FIRST_GUESS),
-        );
+        const rate = estimates.get(key(one.server, scenario)) ?? FIRST_GUESS;
+        const most = Math.ceil(Math.max(LEAST_RATE, rate) * seconds * HEADROOM);
         const requests = await scenario.prepare(one.server, { connections: bench.connections, most });
         const measured = await measure(bench, one, { scenario: scenario.id, round, seconds, requests });
         estimates.set(key(one.server, scenario), measured.perSecond);

@@ -12,7 +12,7 @@ const SAMPLE = 4;
 export async function check(server: Contestant, scenario: ScenarioId, result: LoadResult): Promise<void> {
   const wrong = (what: string) => new Error(`${server.label}, ${scenario}: ${what}`);
   if (result.failures > 0) throw wrong(`${result.failures} answers failed, the first with ${result.failure}`);
-  if (result.requests === 0) throw wrong('no request was answered');
+  if (result.answered === 0) throw wrong('no request was answered');
   if (server.id === 'floor') return;
   for (const exchange of result.last.slice(0, SAMPLE)) {
     const fault = await CHECKS[scenario](server, exchange);
