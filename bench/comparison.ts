@@ -1,18 +1,17 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { autocannon, type ClientComparison } from './autocannon.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Contestant } from './contestants/contestant.ts';
 import { floor } from './contestants/floor.ts';
 import { oauth2Server } from './contestants/oauth2-server.ts';
 import { oidcProvider } from './contestants/oidc-provider.ts';
-import { Postern } from './contestants/postern.ts';
+import { posternOnPostgres, posternOnSqlite } from './contestants/postern.ts';
 import { Database } from './database.ts';
 import { LoadClient } from './load/load-client.ts';
-import { type Bench, type Measurement, measure, type Running } from './measurement.ts';
+import type { Bench, Measurement } from './measurement.ts';
 import type { Options } from './options.ts';
-import { Progress, say } from './progress.ts';
-import { SCENARIOS, type Scenario } from './scenarios.ts';
+import { say } from './progress.ts';
+import { measureRounds, startServer, warmUp } from './rounds.ts';
+import { SCENARIOS } from './scenarios.ts';
 
 export type Comparison = {
   readonly rounds: number;
@@ -30,7 +29,7 @@ const WARM_UP_SECONDS = 1;
 /** All servers up at once, each scenario at each of them in turn, round after round: noise then hits all alike. */
 export async function compare(options: Options, folder: string, cleanup: Cleanup): Promise<Comparison> {
   const { quick, rounds, seconds, connections } = options;
-  const database = needsPostgres(options) ? await startDatabase(folder, cleanup) : undefined;
+  const database = needsPostgres(options) ? await Database.start(folder, cleanup) : undefined;
   const servers = await contestants(options, folder, database, cleanup);
   const coldStarts = await measureStarts(servers, quick ? 1 : STARTS);
   const running = await Promise.all(servers.map(startServer));
@@ -57,11 +56,6 @@ function wanted(options: Options, id: string): boolean {
 const needsPostgres = (options: Options): boolean =>
   ['postern-postgres', 'oidc-provider', 'oauth2-server'].some((id) => wanted(options, id));
 
-export async function startDatabase(folder: string, cleanup: Cleanup): Promise<Database> {
-  say('Starting PostgreSQL…');
-  return Database.start(folder, cleanup);
-}
-
 async function contestants(
   options: Options,
   folder: string,
@@ -78,31 +72,6 @@ async function contestants(
   return servers;
 }
 
-export async function posternOnSqlite(
-  folder: string,
-  cleanup: Cleanup,
-  nodeArguments: readonly string[] = [],
-): Promise<Postern> {
-  const dataDir = join(folder, 'postern-sqlite');
-  mkdirSync(dataDir, { recursive: true });
-  const databaseUrl = `sqlite:${join(dataDir, 'postern.db')}`;
-  const names = { id: 'postern-sqlite', label: 'Postern on SQLite' };
-  return Postern.prepare({ ...names, databaseUrl, dataDir, nodeArguments }, cleanup);
-}
-
-export async function posternOnPostgres(
-  folder: string,
-  database: Database,
-  cleanup: Cleanup,
-  nodeArguments: readonly string[] = [],
-): Promise<Postern> {
-  const dataDir = join(folder, 'postern-postgres');
-  mkdirSync(dataDir, { recursive: true });
-  const databaseUrl = await database.create('postern');
-  const names = { id: 'postern-postgres', label: 'Postern on PostgreSQL' };
-  return Postern.prepare({ ...names, databaseUrl, dataDir, nodeArguments }, cleanup);
-}
-
 /** Each alone, before anything else runs. */
 async function measureStarts(servers: readonly Contestant[], starts: number): Promise<number[][]> {
   const all: number[][] = [];
@@ -117,64 +86,4 @@ async function measureStarts(servers: readonly Contestant[], starts: number): Pr
     all.push(times);
   }
   return all;
-}
-
-export async function startServer(server: Contestant): Promise<Running & { firstAnswerMs: number }> {
-  const children = server.start();
-  const url = (port: number) => `http://127.0.0.1:${port}${server.paths.userinfo}`;
-  const times = await Promise.all(children.map((child, i) => child.firstAnswer(url(server.ports[i]!))));
-  return { server, children, firstAnswerMs: Math.max(...times) };
-}
-
-/** What a server answered a second when it was last asked: how many codes or tokens the next run may use up. */
-export type Estimates = Map<string, number>;
-const key = (server: Contestant, scenario: Scenario): string => `${server.id} ${scenario.id}`;
-const FIRST_GUESS = 1_500;
-const LEAST_RATE = 200;
-const HEADROOM = 1.5;
-
-export async function warmUp(
-  bench: Bench,
-  running: readonly Running[],
-  scenarios: readonly Scenario[],
-  seconds: number,
-): Promise<Estimates> {
-  const estimates: Estimates = new Map();
-  await measureRounds(bench, running, scenarios, estimates, { rounds: 1, seconds, warming: true });
-  return estimates;
-}
-
-export async function measureRounds(
-  bench: Bench,
-  running: readonly Running[],
-  scenarios: readonly Scenario[],
-  estimates: Estimates,
-  { rounds, seconds, warming = false }: { rounds: number; seconds: number; warming?: boolean },
-): Promise<Measurement[]> {
-  const visits = (scenario: Scenario) => running.filter(({ server }) => scenario.offeredBy(server));
-  const progress = new Progress(rounds * scenarios.flatMap(visits).length);
-  const measurements: Measurement[] = [];
-  for (let round = 1; round <= rounds; round++) {
-    for (const scenario of scenarios) {
-      for (const one of rotated(visits(scenario), round)) {
-        const title = `${warming ? 'warming up' : `round ${round} of ${rounds}`}: ${scenario.label}, ${one.server.label}`;
-        progress.doing(title);
-        const rate = estimates.get(key(one.server, scenario)) ?? FIRST_GUESS;
-        const most = Math.ceil(Math.max(LEAST_RATE, rate) * seconds * HEADROOM);
-        const requests = await scenario.prepare(one.server, { connections: bench.connections, most });
-        const measured = await measure(bench, one, { scenario: scenario.id, round, seconds, requests });
-        estimates.set(key(one.server, scenario), measured.perSecond);
-        measurements.push(measured);
-        progress.did(`${title}: ${Math.round(measured.perSecond)}/s`);
-      }
-    }
-  }
-  progress.end();
-  return measurements;
-}
-
-/** Who comes first changes with the round. */
-function rotated<T>(list: readonly T[], by: number): T[] {
-  const start = by % list.length;
-  return [...list.slice(start), ...list.slice(0, start)];
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Pool } from 'pg';
 import type { Cleanup } from './cleanup.ts';
 import { Child, freePort } from './processes.ts';
+import { say } from './progress.ts';
 
 const SERVER = new URL('servers/postgres.ts', import.meta.url).pathname;
 const PATIENCE_MS = 60_000;
@@ -20,6 +21,7 @@ export class Database {
   }
 
   static async start(folder: string, cleanup: Cleanup): Promise<Database> {
+    say('Starting PostgreSQL…');
     const port = await freePort();
     const env = { BENCH_FOLDER: join(folder, 'postgres'), BENCH_PORT: String(port) };
     const child = new Child('PostgreSQL', [process.execPath, SERVER], env, cleanup);

@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { openStore } from '../src/store/open.ts';
 import type { Bulk } from './bulk.ts';
 import type { Cleanup } from './cleanup.ts';
-import { measureRounds, startDatabase, startServer, warmUp } from './comparison.ts';
 import type { Contestant } from './contestants/contestant.ts';
 import { floor } from './contestants/floor.ts';
 import { Postern } from './contestants/postern.ts';
+import { Database } from './database.ts';
 import { LoadClient } from './load/load-client.ts';
 import type { Measurement } from './measurement.ts';
 import type { Options } from './options.ts';
 import { say } from './progress.ts';
+import { measureRounds, startServer, warmUp } from './rounds.ts';
 import { rotation, SCENARIOS, type Scenario } from './scenarios.ts';
 import { type SeededGrant, seed } from './seeding.ts';
 import { median } from './statistics.ts';
@@ -42,7 +43,7 @@ const SWEPT_A_STEP = 1_000;
 /** Databases of several sizes, each with its own Postern, in interleaved rounds. */
 export async function growth(options: Options, folder: string, cleanup: Cleanup): Promise<Growth> {
   const { rounds, seconds, connections, engine } = options;
-  const database = engine === 'postgres' ? await startDatabase(folder, cleanup) : undefined;
+  const database = engine === 'postgres' ? await Database.start(folder, cleanup) : undefined;
   const servers: Contestant[] = [await floor(cleanup)];
   const steps: GrowthStep[] = [];
   for (const grants of options.sizes) {

@@ -1,11 +1,13 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cleanup } from './cleanup.ts';
-import { posternOnPostgres, posternOnSqlite, startDatabase, startServer } from './comparison.ts';
+import { posternOnPostgres, posternOnSqlite } from './contestants/postern.ts';
+import { Database } from './database.ts';
 import { LoadClient } from './load/load-client.ts';
 import { measure } from './measurement.ts';
 import type { Options } from './options.ts';
 import { say } from './progress.ts';
+import { startServer } from './rounds.ts';
 import { SCENARIOS } from './scenarios.ts';
 
 const SHOWN = 30;
@@ -20,7 +22,7 @@ export async function profile(options: Options, folder: string, cleanup: Cleanup
   if (!scenario) throw new Error(`--profile: one of ${SCENARIOS.map(({ id }) => id).join(', ')}`);
   const profiles = join(folder, 'profiles');
   const flags = ['--cpu-prof', `--cpu-prof-dir=${profiles}`, '--cpu-prof-interval=250'];
-  const database = engine === 'postgres' ? await startDatabase(folder, cleanup) : undefined;
+  const database = engine === 'postgres' ? await Database.start(folder, cleanup) : undefined;
   const server = database
     ? await posternOnPostgres(folder, database, cleanup, flags)
     : await posternOnSqlite(folder, cleanup, flags);

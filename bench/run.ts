@@ -2,7 +2,6 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Cleanup } from './cleanup.ts';
-import { compare } from './comparison.ts';
 import { growth } from './growth.ts';
 import type { Options } from './options.ts';
 import { profile } from './profile.ts';
@@ -39,8 +38,11 @@ async function measured(options: Options, folder: string, cleanup: Cleanup): Pro
       return { growth: { ...circumstances, ...(await growth(options, folder, cleanup)) } };
     case 'scale':
       return { scale: { ...circumstances, ...(await scale(options, folder, cleanup)) } };
-    default:
+    default: {
+      // Only here: oidc-provider has its say on the terminal when it is loaded.
+      const { compare } = await import('./comparison.ts');
       return { comparison: { ...circumstances, ...(await compare(options, folder, cleanup)) } };
+    }
   }
 }
 

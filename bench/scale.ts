@@ -1,14 +1,14 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cleanup } from './cleanup.ts';
-import { measureRounds, startDatabase, startServer, warmUp } from './comparison.ts';
 import type { Contestant } from './contestants/contestant.ts';
 import { floor } from './contestants/floor.ts';
 import { Postern } from './contestants/postern.ts';
-import type { Database } from './database.ts';
+import { Database } from './database.ts';
 import { LoadClient } from './load/load-client.ts';
 import type { Measurement } from './measurement.ts';
 import type { Options } from './options.ts';
+import { measureRounds, startServer, warmUp } from './rounds.ts';
 import { SCENARIOS } from './scenarios.ts';
 
 export type Scale = {
@@ -28,7 +28,7 @@ const SHAPES = [
 /** The same service on PostgreSQL in more than one process, each shape on a database of its own. */
 export async function scale(options: Options, folder: string, cleanup: Cleanup): Promise<Scale> {
   const { rounds, seconds, connections } = options;
-  const database = await startDatabase(folder, cleanup);
+  const database = await Database.start(folder, cleanup);
   const servers: Contestant[] = [await floor(cleanup)];
   for (const shape of SHAPES) servers.push(await prepared(shape, folder, database, cleanup));
   const running = await Promise.all(servers.map(startServer));

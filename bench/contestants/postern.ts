@@ -1,10 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { deriveKeys, type Keys } from '../../src/keys.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
 import { openStore } from '../../src/store/open.ts';
 import { type Bulk, type Cell, type Footprint, openBulk } from '../bulk.ts';
 import type { Cleanup } from '../cleanup.ts';
+import type { Database } from '../database.ts';
 import { Child, freePort } from '../processes.ts';
 import { CLIENT, type Code, type Contestant, type Paths } from './contestant.ts';
 
@@ -201,4 +204,29 @@ async function createSchemaAndClient(databaseUrl: string): Promise<void> {
     });
   }
   await store.close();
+}
+
+export async function posternOnSqlite(
+  folder: string,
+  cleanup: Cleanup,
+  nodeArguments: readonly string[] = [],
+): Promise<Postern> {
+  const dataDir = join(folder, 'postern-sqlite');
+  mkdirSync(dataDir, { recursive: true });
+  const databaseUrl = `sqlite:${join(dataDir, 'postern.db')}`;
+  const names = { id: 'postern-sqlite', label: 'Postern on SQLite' };
+  return Postern.prepare({ ...names, databaseUrl, dataDir, nodeArguments }, cleanup);
+}
+
+export async function posternOnPostgres(
+  folder: string,
+  database: Database,
+  cleanup: Cleanup,
+  nodeArguments: readonly string[] = [],
+): Promise<Postern> {
+  const dataDir = join(folder, 'postern-postgres');
+  mkdirSync(dataDir, { recursive: true });
+  const databaseUrl = await database.create('postern');
+  const names = { id: 'postern-postgres', label: 'Postern on PostgreSQL' };
+  return Postern.prepare({ ...names, databaseUrl, dataDir, nodeArguments }, cleanup);
 }
