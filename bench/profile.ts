@@ -41,7 +41,11 @@ export async function profile(options: Options, folder: string, cleanup: Cleanup
 }
 
 type CpuProfile = {
-  nodes: { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[];
+  nodes: {
+    id: number;
+    children?: number[];
+    callFrame: { functionName: string; url: string; lineNumber: number };
+  }[];
   samples: number[];
   timeDeltas: number[];
 };
@@ -50,8 +54,9 @@ type CpuProfile = {
 function print(file: string, seconds: number): void {
   const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(file, 'utf8')) as CpuProfile;
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
+  const callers = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id])));
   const byFunction = new Map<string, number>();
-  const byFile = new Map<string, number>();
+  const byPlace = new Map<string, number>();
   let total = 0;
   for (let i = samples.length - 1, left = seconds * 1e6; i >= 0 && left > 0; i--) {
     const frame = frames.get(samples[i]!)!;
@@ -60,10 +65,12 @@ function print(file: string, seconds: number): void {
     if (frame.functionName === '(idle)') continue;
     total += time;
     add(byFunction, functionOf(frame), time);
-    add(byFile, fileOf(frame), time);
+    add(byPlace, placeOfSample(samples[i]!, frames, callers), time);
   }
   process.stdout.write(`\n${(total / 1e6).toFixed(1)} of ${seconds} s not idle. Self time by function:\n`);
-  process.stdout.write(`${lines(byFunction, total)}\n\nby file:\n${lines(byFile, total)}\n`);
+  process.stdout.write(
+    `${lines(byFunction, total)}\n\nby place, what is native counted to its caller:\n${lines(byPlace, total)}\n`,
+  );
 }
 
 const add = (to: Map<string, number>, name: string, time: number): void =>
@@ -84,7 +91,17 @@ type Frame = CpuProfile['nodes'][number]['callFrame'];
 const functionOf = ({ functionName, url, lineNumber }: Frame): string =>
   `${functionName || '(anonymous)'}${url === '' ? '' : `  ${placeOf(url)}:${lineNumber + 1}`}`;
 
-const fileOf = ({ functionName, url }: Frame): string =>
-  url === '' ? `${functionName} (native)` : placeOf(url);
+/** A native function says little of why it ran; the file that called it says more. A package counts as one. */
+function placeOfSample(
+  sample: number,
+  frames: ReadonlyMap<number, Frame>,
+  callers: ReadonlyMap<number, number>,
+): string {
+  for (let id: number | undefined = sample; id !== undefined; id = callers.get(id)) {
+    const { url } = frames.get(id)!;
+    if (url !== '') return /node_modules\/[^/]+/.exec(url)?.[0] ?? placeOf(url);
+  }
+  return frames.get(sample)!.functionName;
+}
 
 const placeOf = (url: string): string => url.replace(ROOT, '').replace('file://', '');
