@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { newResourceServerSecret } from '../protocol/client-secret.ts';
+import { nameFault } from '../protocol/name.ts';
 import type { ResourceServer } from '../store/store.ts';
 import { withStore } from './database.ts';
 import {
@@ -10,7 +11,6 @@ import {
   failOn,
   isoTime,
   listing,
-  nameFault,
   printable,
   type Result,
   readableTime,

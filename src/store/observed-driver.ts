@@ -19,6 +19,7 @@ export function observedDriver(driver: Driver, observe: Observe): Driver {
   };
   return {
     engine: driver.engine,
+    announcement: driver.announcement,
     read: (sql: string, values?: readonly Value[]): Promise<Row[]> =>
       timed('read', () => driver.read(sql, values)),
     write: (sql: string, values?: readonly Value[]): Promise<Row[]> =>

@@ -1,0 +1,12 @@
+import { installAtFirstUse } from './first-use.ts';
+import { HELP, readOptions } from './options.ts';
+
+const options = readOptions(process.argv.slice(2));
+if (!options) {
+  process.stdout.write(HELP);
+} else {
+  installAtFirstUse();
+  // Only now: what follows imports what was just installed.
+  const { run } = await import('./run.ts');
+  await run(options);
+}

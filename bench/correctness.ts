@@ -1,0 +1,99 @@
+import type { Contestant } from './contestants/contestant.ts';
+import type { Exchange, LoadResult } from './load/load.ts';
+import { refreshForm, type ScenarioId, tokenForm } from './scenarios.ts';
+
+/** How many of a run's connections are looked at closely. */
+const SAMPLE = 4;
+
+/**
+ * A fast wrong answer is worth nothing. After each run: every answer was 200, and of a sample what
+ * was issued works, what was used up does not work again, what was revoked is gone.
+ */
+export async function check(server: Contestant, scenario: ScenarioId, result: LoadResult): Promise<void> {
+  const wrong = (what: string) => new Error(`${server.label}, ${scenario}: ${what}`);
+  if (result.failures > 0) throw wrong(`${result.failures} answers failed, the first with ${result.failure}`);
+  if (result.answered === 0) throw wrong('no request was answered');
+  if (server.id === 'floor') return;
+  for (const exchange of result.last.slice(0, SAMPLE)) {
+    const fault = await CHECKS[scenario](server, exchange);
+    if (fault) throw wrong(fault);
+  }
+}
+
+type Check = (server: Contestant, exchange: Exchange) => Promise<string | undefined>;
+type Tokens = { access_token: string; refresh_token: string };
+
+const CHECKS: Record<ScenarioId, Check> = {
+  async refresh(server, { message, body }) {
+    const { access_token, refresh_token } = JSON.parse(body) as Tokens;
+    if (!(await works(server, access_token))) return 'an access token it issued does not work';
+    const replay = await ask(server, server.paths.token, bodyOf(message));
+    if (!isInvalidGrant(replay)) return `a refresh token worked twice: ${replay.text}`;
+    if (!cutsFamilies(server)) return undefined;
+    const next = await ask(server, server.paths.token, refreshForm(server.client, refresh_token));
+    return isInvalidGrant(next) ? undefined : `a family outlived the reuse of its token: ${next.text}`;
+  },
+
+  async exchange(server, { message, body }) {
+    const { access_token, refresh_token } = JSON.parse(body) as Tokens;
+    if (!(await works(server, access_token))) return 'an access token it issued does not work';
+    const refreshed = await ask(server, server.paths.token, refreshForm(server.client, refresh_token));
+    if (refreshed.status !== 200) return `a refresh token it issued does not work: ${refreshed.text}`;
+    const replay = await ask(server, server.paths.token, bodyOf(message));
+    return isInvalidGrant(replay) ? undefined : `a code worked twice: ${replay.text}`;
+  },
+
+  async userinfo(server, { body }) {
+    const claims = JSON.parse(body) as { sub?: string; email?: string };
+    if (!claims.sub || !claims.email) return `not the claims of the token: ${body}`;
+    const stranger = await userinfo(server, 'not-a-token');
+    return stranger.status === 401 ? undefined : `a made-up token was answered ${stranger.status}`;
+  },
+
+  async revoke(server, { message }) {
+    const token = new URLSearchParams(bodyOf(message)).get('token')!;
+    const refreshed = await ask(server, server.paths.token, refreshForm(server.client, token));
+    return isInvalidGrant(refreshed) ? undefined : `a revoked token still works: ${refreshed.text}`;
+  },
+
+  async introspect(server, { body }) {
+    if ((JSON.parse(body) as { active: boolean }).active !== true)
+      return `a live token is not active: ${body}`;
+    const stranger = await ask(server, server.paths.introspect!, tokenForm(server.client, 'not-a-token'));
+    return (JSON.parse(stranger.text) as { active: boolean }).active === false ? undefined : stranger.text;
+  },
+};
+
+/** oauth2-server forgets a token that was used, and so cannot tell its reuse. */
+const cutsFamilies = (server: Contestant): boolean => server.id !== 'oauth2-server';
+
+/** oidc-provider's userinfo wants the openid scope, which these tokens do without: it is asked by introspection. */
+async function works(server: Contestant, accessToken: string): Promise<boolean> {
+  if (server.id !== 'oidc-provider') return (await userinfo(server, accessToken)).status === 200;
+  const { text } = await ask(server, server.paths.introspect!, tokenForm(server.client, accessToken));
+  return (JSON.parse(text) as { active: boolean }).active;
+}
+
+type Reply = { readonly status: number; readonly text: string };
+
+const isInvalidGrant = ({ status, text }: Reply): boolean =>
+  status === 400 && (JSON.parse(text) as { error: string }).error === 'invalid_grant';
+
+const bodyOf = (message: string): string => message.slice(message.indexOf('\r\n\r\n') + 4);
+
+async function ask(server: Contestant, path: string, form: string | Record<string, string>): Promise<Reply> {
+  const body = new URLSearchParams(form);
+  const response = await fetch(anyNode(server, path), { method: 'POST', body });
+  return { status: response.status, text: await response.text() };
+}
+
+async function userinfo(server: Contestant, token: string): Promise<Reply> {
+  const url = anyNode(server, server.paths.userinfo);
+  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+  return { status: response.status, text: await response.text() };
+}
+
+/** Each question goes to another node than the one before: what one did, all must know. */
+let turn = 0;
+const anyNode = ({ ports }: Contestant, path: string): string =>
+  `http://127.0.0.1:${ports[turn++ % ports.length]}${path}`;

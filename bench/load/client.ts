@@ -1,0 +1,135 @@
+import { percentile } from '../statistics.ts';
+import { Connection } from './connection.ts';
+import type { Exchange, Load, LoadResult, Requests } from './load.ts';
+
+/** The process that makes the load: a run for each message it is sent, and the result as its answer. */
+process.on('message', (load: Load) => {
+  new Run(load).result().then(
+    (result) => process.send!({ result }),
+    (error: unknown) => process.send!({ error: error instanceof Error ? error.message : String(error) }),
+  );
+});
+process.on('disconnect', () => process.exit());
+process.send!({ ready: true });
+
+const LATENCIES_AT_FIRST = 1 << 17;
+
+/** Next message of a connection; undefined when there is none left. `learn` sees each answer. */
+type Source = { next(): string | undefined; learn(body: string): void };
+
+class Run {
+  readonly #load: Load;
+  readonly #last: Exchange[] = [];
+  #latencies = new Float64Array(LATENCIES_AT_FIRST);
+  #requests = 0;
+  #answered = 0;
+  #failures = 0;
+  #failure: string | undefined;
+  #deadline = 0;
+
+  constructor(load: Load) {
+    this.#load = load;
+  }
+
+  async result(): Promise<LoadResult> {
+    const { connections: count, ports, seconds } = this.#load;
+    const sources = sourcesOf(this.#load.requests, count);
+    const connections = await Promise.all(sources.map((_, i) => Connection.open(ports[i % ports.length]!)));
+    const cpu = process.cpuUsage();
+    const startedAt = performance.now();
+    this.#deadline = startedAt + seconds * 1000;
+    try {
+      await Promise.all(connections.map((connection, i) => this.#drive(connection, sources[i]!, i)));
+    } finally {
+      for (const connection of connections) connection.close();
+    }
+    // The last answers come a little after the deadline; they are waited for but not counted.
+    const elapsed = Math.min(performance.now(), this.#deadline) - startedAt;
+    const { user, system } = process.cpuUsage(cpu);
+    const latencies = this.#latencies.subarray(0, this.#requests).sort();
+    return {
+      requests: this.#requests,
+      answered: this.#answered,
+      seconds: elapsed / 1000,
+      failures: this.#failures,
+      failure: this.#failure,
+      p50Ms: percentile(latencies, 0.5),
+      p99Ms: percentile(latencies, 0.99),
+      maxMs: latencies.at(-1) ?? Number.NaN,
+      clientCpu: (user + system) / 1000 / elapsed,
+      last: this.#last.filter((exchange) => exchange !== undefined),
+    };
+  }
+
+  #drive(connection: Connection, source: Source, index: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let message: string | undefined;
+      let sentAt = 0;
+      const sendNext = (now: number) => {
+        const next = now < this.#deadline ? source.next() : undefined;
+        if (next === undefined) return resolve();
+        message = next;
+        sentAt = now;
+        connection.send(next);
+      };
+      connection.onBroken = (reason) => reject(new Error(reason));
+      connection.onAnswer = (status, body) => {
+        const now = performance.now();
+        if (status !== 200) {
+          this.#failures++;
+          this.#failure ??= `${status} ${body.slice(0, 300)}`;
+          return resolve();
+        }
+        this.#answered++;
+        if (now <= this.#deadline) this.#count(now - sentAt);
+        this.#last[index] = { message: message!, body };
+        source.learn(body);
+        sendNext(now);
+      };
+      sendNext(performance.now());
+    });
+  }
+
+  #count(latency: number): void {
+    if (this.#requests === this.#latencies.length) {
+      const larger = new Float64Array(this.#latencies.length * 2);
+      larger.set(this.#latencies);
+      this.#latencies = larger;
+    }
+    this.#latencies[this.#requests++] = latency;
+  }
+}
+
+function sourcesOf(requests: Requests, connections: number): Source[] {
+  const indexes = Array.from({ length: connections }, (_, i) => i);
+  if (requests.kind === 'rotate')
+    return indexes.map((i) =>
+      rotation(
+        requests,
+        requests.tokens.filter((_, t) => t % connections === i),
+      ),
+    );
+  const { messages } = requests;
+  let place = 0;
+  const next = requests.kind === 'once' ? () => messages[place++] : () => messages[place++ % messages.length];
+  return indexes.map(() => ({ next, learn() {} }));
+}
+
+const MARK = '"refresh_token":"';
+
+/** The chains of one connection in turn, each going on with the token it was given last. */
+function rotation({ head, form }: Requests & { kind: 'rotate' }, tokens: string[]): Source {
+  let place = 0;
+  return {
+    next() {
+      const body = form + tokens[place]!;
+      return `${head}content-length: ${body.length}\r\n\r\n${body}`;
+    },
+    learn(body) {
+      const start = body.indexOf(MARK) + MARK.length;
+      if (start < MARK.length) throw new Error(`an answer without a refresh token: ${body.slice(0, 300)}`);
+      tokens[place] = body.slice(start, body.indexOf('"', start));
+      place = (place + 1) % tokens.length;
+    },
+  };
+}
