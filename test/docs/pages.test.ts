@@ -7,7 +7,11 @@ import { Postern } from '../cli/run.ts';
 import { allPages, type Block, blocksOf, pastedFrom, ROOT, readPage } from './blocks.ts';
 
 /** Pages whose commands need more around them than a data folder; each has a test of its own. */
-const RUN_ELSEWHERE: Readonly<Record<string, string>> = { 'README.md': 'test/docs/readme.test.ts' };
+const RUN_ELSEWHERE: Readonly<Record<string, string>> = {
+  'README.md': 'test/docs/readme.test.ts',
+  'docs/integrating.md': 'test/docs/integrating.test.ts',
+  'docs/introspection.md': 'test/docs/integrating.test.ts',
+};
 
 /** Other spellings would slip past the tests that look for `sh` and `ts`. */
 const MISSPELT = ['bash', 'shell', 'zsh', 'console', 'shellsession', 'typescript', 'javascript', 'js', 'tsx'];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../src/protocol/credentials.ts';
 import { openStore } from '../../src/store/open.ts';
 import { type Reply, Service, type TestClient, type Tokens } from '../service.ts';
@@ -25,6 +25,8 @@ after(async () => {
   await Promise.all(nodes.map((node) => node.stop()));
   await server.stop();
 });
+
+type Known = Service['app']['store']['resourceServers'];
 
 /** The same request `count` times at once, by turns to both nodes. */
 const atOnce = (count: number, send: (node: Service) => Promise<Reply>): Promise<Reply[]> =>
@@ -102,6 +104,18 @@ describe('two nodes, one database', () => {
     await nodes[1].app.store.applications.setDisabled(client.clientId, false, nodes[0].clock.ms);
     await sleep(1_000);
     assert.equal((await nodes[0].refresh(client, tokens.refresh_token)).status, 200);
+  });
+
+  test('a resource server deleted through one node is refused by the other within a second', async () => {
+    const [here, there] = nodes.map((node) => node.app.store.resourceServers) as [Known, Known];
+    await here.create({ id: 'rs_photos', name: 'Photo API', secret: 'postern_rs_x', now: 0 });
+    assert.ok(await there.find('rs_photos'));
+    await here.delete('rs_photos');
+    const deadline = performance.now() + 1_000;
+    while (await there.find('rs_photos')) {
+      assert.ok(performance.now() < deadline, 'still known after a second');
+      await setImmediate();
+    }
   });
 
   test('one process at a time has a lease', async () => {
