@@ -42,7 +42,7 @@ for (const [name, authentication] of [
     const { back, checks } = await authorize(config);
     const tokens = await openid.authorizationCodeGrant(config, back, checks);
     assert.equal(tokens.scope, 'profile email');
-    assert.equal(tokens.expiresIn(), 3600);
+    assert.equal(tokens.expires_in, 3600);
     const claims = await openid.fetchUserInfo(config, tokens.access_token, stage.visitor.user.id);
     assert.equal(claims.email, stage.visitor.user.email);
     assert.equal(claims.email_verified, true);
