@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { pathTo } from '../accounts/mails.ts';
 import { authorizePath, newVerifier, Service, type TestClient, type TestUser } from '../service.ts';
+import { seriousFaults } from './axe.ts';
 import {
   type Callback,
   DESKTOP,
@@ -14,21 +13,6 @@ import {
   PHONE,
   startCallback,
 } from './browser.ts';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-type Violation = { id: string; impact: string; nodes: { html: string; failureSummary: string }[] };
-
-/** What axe-core calls serious or critical, in words. */
-export async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const found = (await page.evaluate('axe.run().then(({ violations }) => violations)')) as Violation[];
-  return found
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(
-      ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join('; ')}`,
-    );
-}
 
 async function signIn(page: Page, service: Service, user: TestUser): Promise<void> {
   await page.goto(`${service.url}/login`);
@@ -111,7 +95,7 @@ describe('pages that everybody can use', { skip: NO_BROWSER }, () => {
       const look = async ([path, act]: Stop) => {
         await page.goto(service.url + path);
         await act?.(page);
-        assert.deepEqual(await violations(page), [], path);
+        assert.deepEqual(await seriousFaults(page), [], path);
         const overflow = await page.evaluate(
           'document.documentElement.scrollWidth > document.documentElement.clientWidth',
         );
@@ -129,10 +113,10 @@ describe('pages that everybody can use', { skip: NO_BROWSER }, () => {
     await page.goto(`${service.url}/forgot-password`);
     await page.getByLabel('E-mail').fill(user.email);
     await press('Send the link')(page);
-    assert.deepEqual(await violations(page), []);
+    assert.deepEqual(await seriousFaults(page), []);
     await page.goto(service.url + (await pathTo(service, user.email)));
     await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
-    assert.deepEqual(await violations(page), []);
+    assert.deepEqual(await seriousFaults(page), []);
     await context.close();
   });
 
