@@ -61,7 +61,7 @@ function item(clientId: string, secret: SecretView, now: number): Html {
   return html`<li class="row spread">
 <div class="stack tight">
 <div class="row"><code>…${tail}</code>${STATES[state]}</div>
-<div class="row small muted"><span>Created ${moment(createdAt)}</span><span>${lastUsedAt === null ? 'Never used' : html`Last used ${momentAgo(lastUsedAt, now)}`}</span>${expiresAt !== null && html`<span>Ends ${moment(expiresAt)}</span>`}</div>
+<div class="row tight small muted"><span>Created ${moment(createdAt)}</span><span>${lastUsedAt === null ? 'Never used' : html`Last used ${momentAgo(lastUsedAt, now)}`}</span>${expiresAt !== null && html`<span>Ends ${moment(expiresAt)}</span>`}</div>
 </div>
 ${removable && html`<a class="button small danger" href="/dashboard/apps/${clientId}/secrets/${id}/remove">Remove<span class="visually-hidden"> the secret that ends in ${tail}</span></a>`}
 </li>

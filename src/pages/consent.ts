@@ -33,7 +33,7 @@ const VALUES: Record<ScopeName, (user: Profile) => readonly Value[]> = {
     ['language', locale],
   ],
   email: ({ email, emailVerified }) => [
-    ['Your e-mail', `${email}, ${emailVerified ? 'verified' : 'not verified'}`],
+    ['e-mail', `${email}, ${emailVerified ? 'verified' : 'not verified'}`],
   ],
 };
 

@@ -40,7 +40,7 @@ function item(application: DashboardProps['applications'][number]): Html {
   const { clientId, name, disabled, createdAt, liveSecrets } = application;
   return html`<li class="stack tight">
 <div class="row"><h2><a href="/dashboard/apps/${clientId}">${name}</a></h2>${stateBadge(disabled)}</div>
-<div class="row small muted"><span class="mono">${clientId}</span><span>${liveSecrets === 1 ? '1 live secret' : `${liveSecrets} live secrets`}</span><span>Created ${moment(createdAt)}</span></div>
+<div class="row tight small muted"><span class="mono">${clientId}</span><span>${liveSecrets === 1 ? '1 live secret' : `${liveSecrets} live secrets`}</span><span>Created ${moment(createdAt)}</span></div>
 </li>
 `;
 }
