@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * The passwords that are tried first: those of eight characters and more among the 100,000 most
- * common in breaches. Where the list comes from: docs/decisions/023-passwords.md.
+ * The passwords that are tried first: those of eight characters and more among the 49,000 most
+ * common. Where the list comes from: docs/decisions/023-passwords.md.
  */
 const FILE = new URL('common-passwords.txt', import.meta.url);
 

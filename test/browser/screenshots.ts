@@ -36,16 +36,17 @@ async function setScene(service: Service): Promise<Scene> {
   const ada = await service.createUser('ada@example.com', 'Ada Lovelace');
   const profile = { name: 'Ada Lovelace', preferredUsername: 'ada', picture: null, locale: 'en-GB' };
   await app.store.users.changeProfile(ada.id, profile, clock.ms);
-  const named = (name: string, host: string) =>
+  const named = (name: string, host: string, optionalScope: string) =>
     service.createClient({
       name,
       ownerId: owner.id,
       redirectUris: [`https://${host}/callback`],
-      optionalScope: 'email',
+      optionalScope,
     });
-  const photos = await named('Photo Wall', 'photos.example');
-  const calendar = await named('Calendar Sync', 'calendar.example');
-  const visitor = await service.signedIn(ada);
+  const photos = await named('Photo Wall', 'photos.example', 'email');
+  const calendar = await named('Calendar Sync', 'calendar.example', '');
+  const visitor = await service.visitor(ada, FIREFOX);
+  await visitor.signIn();
   clock.advance(3 * DAY);
   await service.tokens(calendar, visitor);
   clock.advance(DAY);
