@@ -98,8 +98,8 @@ export class Metrics {
     this.#limitRefusals.inc({ counter });
   }
 
-  grantCut(reason: EndedBy): void {
-    this.#cuts.inc({ reason });
+  grantCut(reason: EndedBy, count = 1): void {
+    this.#cuts.inc({ reason }, count);
   }
 
   databaseAnswered(operation: DatabaseOperation, seconds: number): void {

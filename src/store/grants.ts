@@ -14,7 +14,7 @@ import type {
   Rotation,
   RotationOutcome,
   SweepPosition,
-  SweepStep,
+  SweptGrants,
 } from './store.ts';
 import { profileOf } from './users.ts';
 
@@ -227,7 +227,7 @@ export class Grants implements GrantStore {
   }
 
   /** Walks the primary key, because an index on expires_at would make every rotation write it too. */
-  async sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweepStep> {
+  async sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweptGrants> {
     const range = await this.#driver.read(SWEEP_RANGE, [from.userId, from.grantId, limit]);
     const last = range.at(-1);
     if (!last) return { removed: 0, live: 0, next: undefined };

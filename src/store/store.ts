@@ -119,7 +119,7 @@ export interface GrantStore {
   /** The user behind an access token that has not expired, read live. */
   readAccess(link: Link): Promise<AccessRead>;
   /** Removes what expired before `expiredBefore` among the next few grants after `from`. */
-  sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweepStep>;
+  sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweptGrants>;
   sweepRevokedAccessTokens(limit: number, now: number): Promise<number>;
   /** Ends every live grant among the next few after `from`; `removed` says how many it were. */
   endAll(from: SweepPosition, limit: number, by: EndedBy, now: number): Promise<SweepStep>;
@@ -136,12 +136,10 @@ export type Connection = {
 };
 
 export type SweepPosition = { readonly userId: string; readonly grantId: string };
-/** `live` is how many of them were neither expired nor cut; `next` is undefined at the end of the table. */
-export type SweepStep = {
-  readonly removed: number;
-  readonly live: number;
-  readonly next: SweepPosition | undefined;
-};
+/** `next` is undefined at the end of the table. */
+export type SweepStep = { readonly removed: number; readonly next: SweepPosition | undefined };
+/** `live` is how many of the grants looked at were neither expired nor cut. */
+export type SweptGrants = SweepStep & { readonly live: number };
 
 // ---- applications ---------------------------------------------------------------------------
 
