@@ -1,9 +1,10 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import type { FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
 import { Mailer } from '../src/accounts/mail.ts';
@@ -17,7 +18,14 @@ import { newId } from '../src/protocol/credentials.ts';
 import { parseScope } from '../src/protocol/scope.ts';
 import { buildServer } from '../src/server.ts';
 import { openStore } from '../src/store/open.ts';
-import { createDatabase, dropDatabase } from './postgres/database.ts';
+import {
+  allowConnections,
+  createDatabase,
+  dropDatabase,
+  everyRow,
+  query,
+  refuseConnections,
+} from './postgres/database.ts';
 
 /** A clock that the test moves. It begins at a round moment, so that edges are easy to name. */
 export class Clock {
@@ -128,6 +136,38 @@ export class Service {
     await this.app.tracer?.stop();
     if (this.#ownDatabase) await dropDatabase(this.#ownDatabase);
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** Makes the database unusable for the service, until the function that is returned is called. */
+  async takeDatabaseAway(): Promise<() => Promise<void>> {
+    const { databaseUrl } = this.app.config;
+    if (databaseUrl.startsWith('sqlite:')) {
+      const path = databaseUrl.slice('sqlite:'.length);
+      renameSync(path, `${path}.away`);
+      return async () => renameSync(`${path}.away`, path);
+    }
+    await refuseConnections(databaseUrl);
+    return () => allowConnections(databaseUrl);
+  }
+
+  /** Rows of the database, read from beside. */
+  async rows(sql: string): Promise<Record<string, unknown>[]> {
+    const { databaseUrl } = this.app.config;
+    if (!databaseUrl.startsWith('sqlite:')) return query(databaseUrl, sql);
+    const database = new DatabaseSync(databaseUrl.slice('sqlite:'.length), { readOnly: true });
+    try {
+      return database.prepare(sql).all();
+    } finally {
+      database.close();
+    }
+  }
+
+  /** All that a thief of the database has in hand. */
+  async storedBytes(): Promise<Buffer> {
+    const { databaseUrl } = this.app.config;
+    if (!databaseUrl.startsWith('sqlite:')) return Buffer.from(await everyRow(databaseUrl));
+    const names = readdirSync(this.folder);
+    return Buffer.concat(names.map((name) => readFileSync(join(this.folder, name))));
   }
 
   async createUser(

@@ -9,8 +9,7 @@ export async function createDatabase(serverUrl: string): Promise<string> {
 }
 
 export async function dropDatabase(url: string): Promise<void> {
-  const name = new URL(url).pathname.slice(1);
-  await query(onDatabase(url, 'postgres'), `DROP DATABASE ${name} WITH (FORCE)`);
+  await query(onDatabase(url, 'postgres'), `DROP DATABASE ${nameOf(url)} WITH (FORCE)`);
 }
 
 export async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
@@ -21,6 +20,32 @@ export async function query(url: string, sql: string): Promise<Record<string, un
   } finally {
     await client.end();
   }
+}
+
+const nameOf = (url: string): string => new URL(url).pathname.slice(1);
+
+/** Ends every connection to the database and lets no new one in. */
+export async function refuseConnections(url: string): Promise<void> {
+  const name = nameOf(url);
+  const server = onDatabase(url, 'postgres');
+  await query(server, `ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+  await query(server, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
+}
+
+export async function allowConnections(url: string): Promise<void> {
+  await query(onDatabase(url, 'postgres'), `ALTER DATABASE ${nameOf(url)} ALLOW_CONNECTIONS true`);
+}
+
+/** Every row of every table, as text. */
+export async function everyRow(url: string): Promise<string> {
+  const tables = await query(url, `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`);
+  const rows = await Promise.all(
+    tables.map(({ name }) => query(url, `SELECT t::text AS row FROM ${name} t`)),
+  );
+  return rows
+    .flat()
+    .map(({ row }) => row)
+    .join('\n');
 }
 
 function onDatabase(url: string, name: string): string {
