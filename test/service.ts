@@ -14,6 +14,7 @@ import { newId } from '../src/protocol/credentials.ts';
 import { parseScope } from '../src/protocol/scope.ts';
 import { buildServer } from '../src/server.ts';
 import { openStore } from '../src/store/open.ts';
+import { createDatabase, dropDatabase } from './postgres/database.ts';
 
 /** A clock that the test moves. It begins at a round moment, so that edges are easy to name. */
 export class Clock {
@@ -45,7 +46,12 @@ export type Reply = { status: number; headers: Headers; body: Record<string, unk
 /** The same password for every test user, hashed once: Argon2 is slow on purpose. */
 const passwordHash = new Passwords().hash(PASSWORD);
 
-/** Postern on a real port and a real database file, with a clock of the test's own. */
+const SECRET = 'a secret for tests that is long enough';
+
+/**
+ * Postern on a real port and a real database, with a clock of the test's own. The database is a file,
+ * or one of its own on the PostgreSQL server that POSTERN_TEST_DATABASE names (npm run test:postgres).
+ */
 export class Service {
   readonly clock: Clock;
   readonly app: App;
@@ -53,6 +59,7 @@ export class Service {
   readonly folder: string;
   readonly logged: string[];
   readonly #server: FastifyInstance;
+  readonly #ownDatabase: string | undefined;
 
   private constructor(
     clock: Clock,
@@ -61,6 +68,7 @@ export class Service {
     folder: string,
     logged: string[],
     server: FastifyInstance,
+    ownDatabase: string | undefined,
   ) {
     this.clock = clock;
     this.app = app;
@@ -68,31 +76,37 @@ export class Service {
     this.folder = folder;
     this.logged = logged;
     this.#server = server;
+    this.#ownDatabase = ownDatabase;
   }
 
   static async start(settings: Record<string, string> = {}): Promise<Service> {
     const clock = new Clock();
     const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
+    const server = process.env.POSTERN_TEST_DATABASE;
+    const ownDatabase = server && !settings.POSTERN_DATABASE_URL ? await createDatabase(server) : undefined;
     const config: Config = readConfig({
       POSTERN_DATA_DIR: folder,
       POSTERN_BASE_URL: 'http://postern.test',
+      POSTERN_SECRET: SECRET,
+      ...(ownDatabase && { POSTERN_DATABASE_URL: ownDatabase }),
       ...settings,
     });
     const logged: string[] = [];
     const log: Logger = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
-    const store = openStore(config.databaseUrl);
+    const store = openStore(config.databaseUrl, { connections: config.databaseConnections });
     await store.migrate();
-    const keys = deriveKeys('a secret for tests that is long enough');
+    const keys = deriveKeys(config.secret!);
     const app: App = { config, store, keys, passwords: new Passwords(), now: () => clock.ms, log };
-    const server = buildServer(app);
-    await server.listen({ host: '127.0.0.1', port: 0 });
-    const { port } = server.server.address() as AddressInfo;
-    return new Service(clock, app, `http://127.0.0.1:${port}`, folder, logged, server);
+    const http = buildServer(app);
+    await http.listen({ host: '127.0.0.1', port: 0 });
+    const { port } = http.server.address() as AddressInfo;
+    return new Service(clock, app, `http://127.0.0.1:${port}`, folder, logged, http, ownDatabase);
   }
 
   async stop(): Promise<void> {
     await this.#server.close();
     await this.app.store.close();
+    if (this.#ownDatabase) await dropDatabase(this.#ownDatabase);
     rmSync(this.folder, { recursive: true, force: true });
   }
 

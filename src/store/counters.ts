@@ -43,6 +43,9 @@ const SWEEP = `
   DELETE FROM rate_windows WHERE key IN (SELECT key FROM rate_windows WHERE ends_at <= $1 LIMIT $2)
   RETURNING key`;
 
+/** Windows of different length are different counters. */
+const keyOf = (name: string, windowMs: number): string => `${windowMs} ${name}`;
+
 type Hit = {
   readonly key: string;
   readonly windowMs: number;
@@ -65,8 +68,9 @@ export class SharedCounters implements CounterStore {
     this.#driver = driver;
   }
 
-  hit(key: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> {
+  hit(name: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> {
     return new Promise((resolve, reject) => {
+      const key = keyOf(name, windowMs);
       const hit = { key, windowMs, now, opensAt, resolve, reject };
       const waiting = this.#waiting.get(key);
       if (waiting) waiting.push(hit);
@@ -74,8 +78,8 @@ export class SharedCounters implements CounterStore {
     });
   }
 
-  async takeBack(key: string): Promise<void> {
-    await this.#driver.write(TAKE_BACK, [key]);
+  async takeBack(name: string, windowMs: number): Promise<void> {
+    await this.#driver.write(TAKE_BACK, [keyOf(name, windowMs)]);
   }
 
   async sweep(limit: number, now: number): Promise<number> {

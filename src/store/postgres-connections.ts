@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { DatabaseUnavailable, OutcomeUnknown, type Row, type Statement } from './driver.ts';
+import { DatabaseUnavailable, OutcomeUnknown, type Row, type Statement, type Value } from './driver.ts';
 
 export type ConnectionOptions = {
   readonly url: string;
@@ -239,7 +239,7 @@ class Connection {
     const queries = job.statements.map(({ sql, values }) => ({
       name: nameOf(sql),
       text: sql,
-      values: values as unknown[],
+      values: values.map(storable),
     }));
     // A COMMIT after a failed statement is answered with ROLLBACK, and without an error.
     const all = queries.length === 1 ? queries : [BEGIN, ...queries, COMMIT];
@@ -293,6 +293,13 @@ class Connection {
     else job.reject(new DatabaseUnavailable('the database connection was lost', { cause: error }));
   }
 }
+
+/**
+ * PostgreSQL keeps no NUL in a text and fails on one. Nothing that is compared holds the replacement
+ * character, so a text with a NUL matches nothing, as it should.
+ */
+const storable = (value: Value): Value =>
+  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value;
 
 const codeOf = (error: Error): string => String((error as Error & { code?: unknown }).code ?? '');
 

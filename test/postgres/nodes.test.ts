@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newId } from '../../src/protocol/credentials.ts';
+import { openStore } from '../../src/store/open.ts';
+import { type Reply, Service, type TestClient, type Tokens } from '../service.ts';
+import { query } from './database.ts';
+import { issueCode } from './load.ts';
+import { BreakingProxy } from './proxy.ts';
+import { TestPostgres } from './server.ts';
+
+let server: TestPostgres;
+let database: string;
+let nodes: readonly [Service, Service];
+
+before(async () => {
+  server = await TestPostgres.start();
+  database = await server.createDatabase();
+  const start = (settings: Record<string, string> = {}) =>
+    Service.start({ POSTERN_DATABASE_URL: database, ...settings });
+  // Together, so that both find an empty database.
+  nodes = await Promise.all([start(), start()]);
+});
+after(async () => {
+  await Promise.all(nodes.map((node) => node.stop()));
+  await server.stop();
+});
+
+/** The same request `count` times at once, by turns to both nodes. */
+const atOnce = (count: number, send: (node: Service) => Promise<Reply>): Promise<Reply[]> =>
+  Promise.all(Array.from({ length: count }, (_, place) => send(nodes[place % 2]!)));
+
+const statuses = (replies: readonly Reply[]): Record<number, number> => {
+  const counts: Record<number, number> = {};
+  for (const { status } of replies) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+};
+
+async function newFamily(): Promise<{ client: TestClient; tokens: Tokens }> {
+  const client = await nodes[0].createClient();
+  const user = await nodes[0].createUser();
+  const reply = await nodes[1].exchange(client, await issueCode(nodes[0], client, user.id));
+  assert.equal(reply.status, 200, reply.text);
+  return { client, tokens: reply.body as Tokens };
+}
+
+describe('two nodes, one database', () => {
+  test('a schema is applied once when nodes start together', async () => {
+    const url = await server.createDatabase();
+    const stores = Array.from({ length: 4 }, () => openStore(url, { connections: 1 }));
+    const applied = await Promise.all(stores.map((store) => store.migrate()));
+    assert.equal(applied.filter((names) => names.length > 0).length, 1);
+    await Promise.all(stores.map((store) => store.close()));
+  });
+
+  test('of ten exchanges of one code one succeeds, and the replays cut what it bought', async () => {
+    const client = await nodes[0].createClient();
+    const user = await nodes[0].createUser();
+    const issued = await issueCode(nodes[0], client, user.id);
+    const replies = await atOnce(10, (node) => node.exchange(client, issued));
+    assert.deepEqual(statuses(replies), { 200: 1, 400: 9 });
+    const { refresh_token } = replies.find(({ status }) => status === 200)!.body as Tokens;
+    assert.equal((await nodes[1].refresh(client, refresh_token)).status, 400);
+  });
+
+  test('of ten refreshes with one token one succeeds, and the family is cut', async () => {
+    const { client, tokens } = await newFamily();
+    const replies = await atOnce(10, (node) => node.refresh(client, tokens.refresh_token));
+    assert.deepEqual(statuses(replies), { 200: 1, 400: 9 });
+    const { refresh_token, access_token } = replies.find(({ status }) => status === 200)!.body as Tokens;
+    for (const node of nodes) {
+      assert.equal((await node.refresh(client, refresh_token)).status, 400);
+      assert.equal((await node.userinfo(access_token)).status, 401);
+    }
+  });
+
+  test('a token of one node works on the other, and a revocation reaches it at once', async () => {
+    const { client, tokens } = await newFamily();
+    assert.equal((await nodes[0].userinfo(tokens.access_token)).status, 200);
+    assert.equal((await nodes[1].revoke(client, tokens.access_token)).status, 200);
+    assert.equal((await nodes[0].userinfo(tokens.access_token)).status, 401);
+    assert.equal((await nodes[1].revoke(client, tokens.refresh_token)).status, 200);
+    assert.equal((await nodes[0].refresh(client, tokens.refresh_token)).status, 400);
+  });
+
+  test('exactly 30 of 60 requests of one client pass, over both nodes together', async () => {
+    const client = await nodes[0].createClient();
+    const replies = await atOnce(60, (node) => node.revoke(client, 'whatever'));
+    assert.deepEqual(statuses(replies), { 200: 30, 429: 30 });
+    // The window is one for both: it opens again for both.
+    for (const node of nodes) node.clock.advance(60_000);
+    assert.equal((await nodes[1].revoke(client, 'whatever')).status, 200);
+  });
+
+  test('an application disabled through one node is refused by the other within a second', async () => {
+    const { client, tokens } = await newFamily();
+    assert.equal((await nodes[1].userinfo(tokens.access_token)).status, 200);
+    await nodes[0].app.store.applications.setDisabled(client.clientId, true, nodes[0].clock.ms);
+    await sleep(1_000);
+    assert.equal((await nodes[1].refresh(client, tokens.refresh_token)).status, 401);
+    assert.equal((await nodes[1].userinfo(tokens.access_token)).status, 401);
+    await nodes[1].app.store.applications.setDisabled(client.clientId, false, nodes[0].clock.ms);
+    await sleep(1_000);
+    assert.equal((await nodes[0].refresh(client, tokens.refresh_token)).status, 200);
+  });
+
+  test('one process at a time has a lease', async () => {
+    const [a, b] = [nodes[0].app.store.leases, nodes[1].app.store.leases];
+    const name = newId();
+    assert.deepEqual(await Promise.all([a.take(name, 'a', 200, 100), b.take(name, 'b', 200, 100)]), [
+      true,
+      false,
+    ]);
+    assert.equal(await a.take(name, 'a', 300, 150), true);
+    assert.equal(await b.take(name, 'b', 400, 299), false);
+    assert.equal(await b.take(name, 'b', 400, 300), true);
+    await b.release(name, 'b');
+    assert.equal(await a.take(name, 'a', 500, 310), true);
+  });
+});
+
+describe('a node whose listening connection is lost', () => {
+  test('does not believe its memory for longer than a second', async () => {
+    const client = await nodes[0].createClient();
+    assert.equal((await nodes[1].app.store.applications.find(client.clientId))?.disabledAt, null);
+    await Promise.all([
+      query(
+        database,
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+          AND (query LIKE 'LISTEN%' OR query = 'SELECT 1')`,
+      ),
+      query(database, `UPDATE applications SET disabled_at = 5 WHERE client_id = '${client.clientId}'`),
+    ]);
+    // Changed by hand, without a notice: only the loss itself makes the node look again.
+    await sleep(1_000);
+    assert.equal((await nodes[1].app.store.applications.find(client.clientId))?.disabledAt, 5);
+  });
+});
+
+describe('a statement whose outcome is unknown', () => {
+  test('is answered 500, and the retry is safe: refused when it took effect', async () => {
+    const proxy = await BreakingProxy.start(server.port);
+    const url = server.url(new URL(database).pathname.slice(1), proxy.port);
+    const node = await Service.start({ POSTERN_DATABASE_URL: url });
+    const { client, tokens } = await newFamily();
+    // Warm: the application is known and the counter's statement prepared.
+    assert.equal((await node.revoke(client, 'whatever')).status, 200);
+    proxy.swallowAnswerTo('UPDATE grants SET generation = generation + 1');
+    const lost = await node.refresh(client, tokens.refresh_token);
+    assert.deepEqual([lost.status, lost.body.error], [500, 'server_error']);
+    const retry = await node.refresh(client, tokens.refresh_token);
+    assert.equal(retry.status, 400);
+    assert.match(String(retry.body.error_description), /already used/);
+    await node.stop();
+    await proxy.stop();
+  });
+});

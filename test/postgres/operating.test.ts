@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Keyring } from '../../src/keys.ts';
+import { newId } from '../../src/protocol/credentials.ts';
+import { SETTLING_MS } from '../../src/protocol/key-schedule.ts';
+import { openStore } from '../../src/store/open.ts';
+import { Postern, ROOT } from '../cli/run.ts';
+import { DAY, Service, type TestClient, type Tokens } from '../service.ts';
+import { query } from './database.ts';
+import { issueCode } from './load.ts';
+import { freePort, TestPostgres } from './server.ts';
+
+const SECRET = 'kR7vQ2mX9pL4tY8wB3nF6hJ1sD5gA0zC';
+let server: TestPostgres;
+before(async () => {
+  server = await TestPostgres.start();
+});
+after(() => server.stop());
+
+async function connect(service: Service): Promise<{ client: TestClient; tokens: Tokens }> {
+  const client = await service.createClient();
+  const user = await service.createUser();
+  const reply = await service.exchange(client, await issueCode(service, client, user.id));
+  return { client, tokens: reply.body as Tokens };
+}
+
+async function renewed(service: Service, client: TestClient, token: string): Promise<Tokens> {
+  const reply = await service.refresh(client, token);
+  assert.equal(reply.status, 200, reply.text);
+  return reply.body as Tokens;
+}
+
+describe('bin/postern transfer', () => {
+  test('moves everything, and tokens go on working', async (t) => {
+    const postern = new Postern(t);
+    const from = `sqlite:${join(postern.folder, 'old.db')}`;
+    const settings = { POSTERN_SECRET: SECRET };
+    const old = await Service.start({ ...settings, POSTERN_DATABASE_URL: from });
+    const { client, tokens } = await connect(old);
+    const second = await renewed(old, client, tokens.refresh_token);
+    await old.stop();
+
+    const to = await server.createDatabase();
+    const args = ['transfer', '--from', from, '--to', to];
+    const done = await postern.run(args, { env: settings });
+    assert.equal(done.code, 0, done.stderr);
+    await checkMoved(to, client, second);
+
+    const other = await postern.run(args, { env: { POSTERN_SECRET: `another ${SECRET}` } });
+    assert.equal(other.code, 1);
+    assert.match(other.stderr, /Nothing was transferred: POSTERN_SECRET is not the one/);
+  });
+
+  async function checkMoved(to: string, client: TestClient, tokens: Tokens): Promise<void> {
+    const service = await Service.start({ POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: to });
+    assert.equal((await service.userinfo(tokens.access_token)).status, 200);
+    const third = await renewed(service, client, tokens.refresh_token);
+    const reuse = await service.refresh(client, tokens.refresh_token);
+    assert.match(String(reuse.body.error_description), /already used/);
+    assert.equal((await service.userinfo(third.access_token)).status, 401);
+    await service.stop();
+  }
+
+  test('is all or nothing, and refuses a target that is in use', async (t) => {
+    const postern = new Postern(t);
+    await postern.withStoreReady(async (store) => {
+      await store.users.create({
+        id: 'an id',
+        email: 'ada@example.com',
+        emailVerified: true,
+        name: 'Ada "the first" \\ {Lovelace}, 愛',
+        passwordHash: 'none',
+        now: 1,
+      });
+    });
+    const to = await server.createDatabase();
+    const env = { POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: to };
+    const { tables } = await postern.json<{ tables: { table: string; rows: number }[] }>(['transfer'], {
+      env,
+    });
+    assert.equal(tables.find(({ table }) => table === 'users')?.rows, 1);
+    const [user] = await query(to, 'SELECT name, disabled_at, created_at FROM users');
+    assert.deepEqual(user, { name: 'Ada "the first" \\ {Lovelace}, 愛', disabled_at: null, created_at: '1' });
+
+    const again = await postern.run(['transfer'], { env });
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /the table \w+ of the target is not empty/);
+    assert.equal((await query(to, 'SELECT * FROM users')).length, 1);
+  });
+
+  test('says what is wrong with its addresses', async (t) => {
+    const { code, stderr } = await new Postern(t).run([
+      'transfer',
+      '--from',
+      'sqlite:/nowhere.db',
+      '--to',
+      'x',
+    ]);
+    assert.equal(code, 1);
+    assert.match(stderr, /There is no file \/nowhere\.db\./);
+    assert.match(stderr, /--to must be postgres:/);
+  });
+});
+
+describe('a database restored from an older backup', () => {
+  test('ends a grant when a token proves to be ahead of it', async () => {
+    const { backup, client, first, last } = await restoredDatabase();
+    const restored = await Service.start({ POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: backup });
+    const ahead = await restored.refresh(client, last.refresh_token);
+    assert.deepEqual([ahead.status, ahead.body.error], [400, 'invalid_grant']);
+    assert.ok(restored.logged.some((line) => line.includes('bin/postern restored')));
+    // Consumed after the backup was made, and live in it: now over.
+    assert.equal((await restored.refresh(client, first.refresh_token)).status, 400);
+    assert.equal((await restored.userinfo(first.access_token)).status, 401);
+    const [row] = await query(backup, 'SELECT ended_by FROM grants');
+    assert.equal(row?.ended_by, 'database_restored');
+    await restored.stop();
+  });
+
+  test('is made safe by bin/postern restored: every grant and session ends', async (t) => {
+    const { backup, client, first } = await restoredDatabase();
+    const postern = new Postern(t);
+    const env = { POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: backup };
+    const asked = await postern.run(['restored'], { env });
+    assert.equal(asked.code, 1);
+    assert.match(asked.stderr, /Nothing was changed.*add --yes/);
+    assert.deepEqual(await postern.json(['restored', '--yes'], { env }), { grants: 1, sessions: 0 });
+    const restored = await Service.start({ POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: backup });
+    assert.equal((await restored.refresh(client, first.refresh_token)).status, 400);
+    await restored.stop();
+  });
+
+  /** A copy of the database as it was when `first` was live; meanwhile the family went on to `last`. */
+  async function restoredDatabase() {
+    const database = await server.createDatabase();
+    const settings = { POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: database };
+    const before = await Service.start(settings);
+    const { client, tokens: first } = await connect(before);
+    await before.stop();
+    const name = new URL(database).pathname.slice(1);
+    await query(server.url(), `CREATE DATABASE ${name}_backup TEMPLATE ${name}`);
+    const later = await Service.start(settings);
+    const second = await renewed(later, client, first.refresh_token);
+    const last = await renewed(later, client, second.refresh_token);
+    await later.stop();
+    return { backup: `${database}_backup`, client, first, last };
+  }
+});
+
+describe('bin/postern keys', () => {
+  test('rotate: nodes open the new key before any seals with it, and the old one until its last token ended', async (t) => {
+    const url = await server.createDatabase();
+    const postern = new Postern(t);
+    const env = { POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: url };
+    const store = openStore(url, { connections: 1 });
+    await store.migrate();
+    const [a, b] = [new Keyring(SECRET, 30 * DAY), new Keyring(SECRET, 30 * DAY)];
+    const link = { userId: newId(), grantId: newId(), generation: 1 };
+    const old = a.sealer.sealRefreshToken(link);
+
+    assert.deepEqual(await postern.json(['keys', 'rotate'], { env }), { number: 2 });
+    const now = Date.now();
+    await Promise.all([a.reload(store.keys, now), b.reload(store.keys, now)]);
+    assert.equal(a.sealer.sealRefreshToken(link), old, 'the first key still seals');
+    await a.reload(store.keys, now + SETTLING_MS);
+    const fresh = a.sealer.sealRefreshToken(link);
+    assert.notEqual(fresh, old);
+    assert.deepEqual(
+      b.sealer.openRefreshToken(fresh),
+      link,
+      'a node that does not yet seal with it opens it',
+    );
+    assert.deepEqual(a.sealer.openRefreshToken(old), link);
+    await a.reload(store.keys, now + 31 * DAY);
+    assert.equal(a.sealer.openRefreshToken(old), undefined, 'nothing that it sealed can be alive');
+
+    const keys = await postern.json<{ number: number; state: string }[]>(['keys', 'list'], { env });
+    assert.deepEqual(
+      keys.map(({ number, state }) => [number, state]),
+      [
+        [1, 'seals'],
+        [2, 'settling'],
+      ],
+    );
+    await store.close();
+  });
+
+  test('a node with another secret does not start, until it is adopted', async (t) => {
+    const postern = new Postern(t);
+    const POSTERN_DATABASE_URL = await server.createDatabase();
+    await postern.json(['keys', 'rotate'], { env: { POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL } });
+    const env = { POSTERN_SECRET: `another ${SECRET}`, POSTERN_DATABASE_URL };
+    const refused = await postern.run(['serve'], { env });
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /belongs to another POSTERN_SECRET/);
+    assert.equal((await postern.run(['keys', 'adopt-secret'], { env })).code, 1);
+    assert.deepEqual(await postern.json(['keys', 'adopt-secret', '--yes'], { env }), { adopted: true });
+    assert.deepEqual(await postern.json(['keys', 'rotate'], { env }), { number: 3 });
+  });
+});
+
+describe('bin/postern doctor', () => {
+  type Finding = { level: string; what: string };
+  const faults = (findings: readonly Finding[]) =>
+    findings.filter(({ level }) => level === 'fault').map(({ what }) => what);
+
+  test('finds what is wrong with a PostgreSQL database and its secret', async (t) => {
+    const postern = new Postern(t);
+    const env = { POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: await server.createDatabase() };
+    await postern.json(['keys', 'rotate'], { env });
+    const { stdout } = await postern.run(['doctor', '--json'], { env });
+    // The test server does not wait for its disk, and the doctor is right to mind.
+    assert.deepEqual(faults(JSON.parse(stdout)), ['fsync is off.']);
+    assert.match(stdout, /PostgreSQL 1\d/);
+    assert.match(stdout, /clock here and the database’s agree/);
+
+    const other = await postern.run(['doctor'], { env: { ...env, POSTERN_SECRET: 'a'.repeat(40) } });
+    assert.equal(other.code, 1);
+    assert.match(other.stdout, /FAULT +The secret does not look random/);
+    assert.match(other.stdout, /FAULT +This database belongs to another secret/);
+  });
+
+  test('finds a database that cannot be reached, and files that others can read', async (t) => {
+    const postern = new Postern(t);
+    const nowhere = `postgres://nobody@127.0.0.1:${await freePort()}/nothing`;
+    const gone = await postern.run(['doctor'], {
+      env: { POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: nowhere },
+    });
+    assert.equal(gone.code, 1);
+    assert.match(
+      gone.stdout,
+      /FAULT +The database behind POSTERN_DATABASE_URL cannot be used:.*ECONNREFUSED/,
+    );
+    await postern.withStoreReady(async () => {});
+    chmodSync(postern.dataDir, 0o755);
+    const open = await postern.run(['doctor', '--json']);
+    assert.deepEqual(faults(JSON.parse(open.stdout))[0], `Other accounts may use ${postern.dataDir}.`);
+  });
+});
+
+describe('bin/postern serve --workers', () => {
+  test('serves with all, replaces one that dies, and ends with all', { timeout: 60_000 }, async (t) => {
+    const { child, stderr, port } = await startWorkers(t, await server.createDatabase());
+    const health = () => fetch(`http://127.0.0.1:${port}/health`).then(({ status }) => status);
+    assert.equal(await health(), 200);
+    const workers = childrenOf(child.pid!);
+    assert.equal(workers.length, 2);
+    process.kill(workers[0]!, 'SIGKILL');
+    await until(
+      () => stderr().includes(`Worker ${workers[0]} ended (SIGKILL)`) && childrenOf(child.pid!).length === 2,
+    );
+    assert.equal(await health(), 200);
+    const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
+    child.kill('SIGTERM');
+    assert.equal(await ended, 0);
+  });
+
+  test('is refused with SQLite, in words', async (t) => {
+    const { code, stderr } = await new Postern(t).run(['serve', '--workers', '2']);
+    assert.equal(code, 1);
+    assert.match(stderr, /Several workers need PostgreSQL/);
+  });
+
+  async function startWorkers(t: TestContext, database: string) {
+    const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
+    const port = await freePort();
+    const env = {
+      ...process.env,
+      POSTERN_DATA_DIR: folder,
+      POSTERN_PORT: String(port),
+      POSTERN_DATABASE_URL: database,
+      POSTERN_SECRET: SECRET,
+      POSTERN_LOG_LEVEL: 'silent',
+    };
+    const child: ChildProcess = spawn(join(ROOT, 'bin/postern'), ['serve', '--workers', '2'], { env });
+    t.after(() => {
+      child.kill('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
+    });
+    let text = '';
+    child.stderr!.on('data', (bytes) => {
+      text += bytes;
+    });
+    await until(() => text.includes('Postern listens'));
+    return { child, stderr: () => text, port };
+  }
+});
+
+const childrenOf = (pid: number): number[] => {
+  const rows = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+  const pairs = rows.map((row) => row.trim().split(/\s+/).map(Number));
+  return pairs.filter(([, parent]) => parent === pid).map(([child]) => child!);
+};
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 300; tries++) {
+    if (holds()) return;
+    await sleep(100);
+  }
+  assert.fail('it did not come to pass in 30 seconds');
+}
