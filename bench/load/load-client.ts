@@ -22,7 +22,7 @@ export class LoadClient {
   }
 
   async run(load: Load): Promise<LoadResult> {
-    const signal = AbortSignal.timeout(load.seconds * 1000 + PATIENCE_MS);
+    const signal = AbortSignal.timeout(Math.ceil(load.seconds * 1000) + PATIENCE_MS);
     const reply = once(this.#child.process, 'message', { signal });
     this.#child.process.send(load);
     const [{ result, error }] = (await reply) as [{ result?: LoadResult; error?: string }];

@@ -41,9 +41,12 @@ function circumstances({ at, machine }: Recorded<object>, postgres?: string): st
   const database = postgres ? `, PostgreSQL ${postgres}` : '';
   return (
     `Measured ${at.slice(0, 10)} on ${cores} cores with ${memoryGb} GB, Linux ${kernel}, Node ${node.slice(1)}${database}; ` +
-    `load average before the run ${load}.\n`
+    `load average before the run ${load}.${load > cores / 2 ? ` ${BUSY}` : ''}\n`
   );
 }
+
+const BUSY =
+  '**The machine was busy with other work: read nothing here but the ratios, and those with their spread.**';
 
 const INTRODUCTION = `<!-- Written by \`npm run bench\` from bench/results/latest.json. Do not edit: run it again. -->
 \`npm run bench\` runs Postern beside what people use today, on one machine, in one run. Read the ratios: absolute

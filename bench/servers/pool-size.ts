@@ -1,2 +1,2 @@
-/** Of each peer's connection pool: where both were fastest with 32 connections on two cores. */
-export const POOL_SIZE = 16;
+/** Of each peer's connection pool: what Postern itself uses unless told otherwise, and pg's own default. */
+export const POOL_SIZE = 10;
