@@ -14,6 +14,7 @@ import type {
   Rotation,
   RotationOutcome,
   SweepPosition,
+  SweepStep,
   SweptGrants,
 } from './store.ts';
 import { profileOf } from './users.ts';
@@ -242,11 +243,11 @@ export class Grants implements GrantStore {
   async endAll(from: SweepPosition, limit: number, by: EndedBy, now: number): Promise<SweepStep> {
     const range = await this.#driver.read(SWEEP_RANGE, [from.userId, from.grantId, limit]);
     const last = range.at(-1);
-    if (!last) return { removed: 0, live: 0, next: undefined };
+    if (!last) return { removed: 0, next: undefined };
     const next = { userId: last.user_id as string, grantId: last.id as string };
     const values = [from.userId, from.grantId, next.userId, next.grantId, now, by];
     const ended = await this.#driver.write(END_RANGE, values);
-    return { removed: ended.length, live: 0, next: range.length < limit ? undefined : next };
+    return { removed: ended.length, next: range.length < limit ? undefined : next };
   }
 
   async lastUse(): Promise<number> {
