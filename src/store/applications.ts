@@ -1,5 +1,6 @@
 import { APPLICATION_COLUMNS, applicationOf, insertApplication, insertSecret } from './application-rows.ts';
 import type { Driver, Row, Statement } from './driver.ts';
+import { rememberExpiredSecrets } from './ended-secrets.ts';
 import { OwnedApplicationsInSql } from './owned-applications.ts';
 import { SecretUses } from './secret-uses.ts';
 import type { Application, ApplicationStore, NewApplication, OwnedApplications } from './store.ts';
@@ -90,6 +91,7 @@ export class Applications implements ApplicationStore {
   ): Promise<boolean> {
     if (!(await this.#load(clientId))) return false;
     await this.#change([
+      rememberExpiredSecrets(clientId, now),
       {
         sql: 'DELETE FROM application_secrets WHERE client_id = $1 AND expires_at <= $2',
         values: [clientId, now],

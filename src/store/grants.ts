@@ -1,5 +1,6 @@
 import { SCOPE_NAMES, scopeOf } from '../protocol/scope.ts';
 import type { Driver, Row, Value } from './driver.ts';
+import { grantStateOf } from './grant-state.ts';
 import { RECORD_CUT } from './security-events.ts';
 import type {
   AccessRead,
@@ -49,8 +50,8 @@ const ROTATE = `
   RETURNING scope`;
 
 const CLASSIFY = `
-  SELECT generation, client_id, scope, expires_at, redirect_uri, code_challenge, ended_at,
-    ${USER_ENABLED} AS user_enabled
+  SELECT generation, client_id, scope, expires_at, last_used_at, redirect_uri, code_challenge, ended_at,
+    ended_by, ${USER_ENABLED} AS user_enabled
   FROM grants WHERE user_id = $1 AND id = $2`;
 
 /** A replay that is right in everything but its time: then the code or what it bought is in other hands. */
@@ -157,15 +158,18 @@ export class Grants implements GrantStore {
     const { link, clientId, redirectUri, codeChallenge, now } = redemption;
     const row = await this.#classify(link);
     if (!row) return { outcome: 'refused', reason: 'unknown' };
-    if (Number(row.generation) === 0) {
+    const grant = grantStateOf(row);
+    if (grant.generation === 0) {
       if (row.client_id !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
-      if (row.redirect_uri !== redirectUri) return { outcome: 'refused', reason: 'wrong_redirect_uri' };
-      if (row.code_challenge !== codeChallenge) return { outcome: 'refused', reason: 'wrong_verifier' };
-      return { outcome: 'refused', reason: staleness(row, now) };
+      if (row.redirect_uri !== redirectUri)
+        return { outcome: 'refused', reason: 'wrong_redirect_uri', grant };
+      if (row.code_challenge !== codeChallenge)
+        return { outcome: 'refused', reason: 'wrong_verifier', grant };
+      return { outcome: 'refused', reason: staleness(row, now), grant };
     }
-    if (codeChallenge === undefined) return { outcome: 'replayed', cut: false };
+    if (codeChallenge === undefined) return { outcome: 'replayed', cut: false, grant };
     const values = [link.userId, link.grantId, clientId, redirectUri, codeChallenge, now];
-    return { outcome: 'replayed', cut: await this.#cut(CUT_REPLAYED, values, link, now) };
+    return { outcome: 'replayed', cut: await this.#cut(CUT_REPLAYED, values, link, now), grant };
   }
 
   async rotate(rotation: Rotation): Promise<RotationOutcome> {
@@ -180,10 +184,11 @@ export class Grants implements GrantStore {
   async #explainRotation({ link, clientId, scope, now }: Rotation): Promise<RotationOutcome> {
     const row = await this.#classify(link);
     if (!row) return { outcome: 'refused', reason: 'unknown' };
-    const generation = Number(row.generation);
+    const grant = grantStateOf(row);
+    const { generation } = grant;
     if (generation > link.generation) {
       const values = [link.userId, link.grantId, link.generation, now];
-      return { outcome: 'reused', cut: await this.#cut(CUT_REUSED, values, link, now) };
+      return { outcome: 'reused', cut: await this.#cut(CUT_REUSED, values, link, now), grant };
     }
     if (generation < link.generation) {
       await this.#driver.write(CUT_RESTORED, [link.userId, link.grantId, link.generation, now]);
@@ -192,9 +197,9 @@ export class Grants implements GrantStore {
     if (row.client_id !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
     const reason = staleness(row, now);
     if (reason === 'unknown' && scope !== undefined && (Number(row.scope) & scope) !== scope) {
-      return { outcome: 'scope_exceeded' };
+      return { outcome: 'scope_exceeded', grant };
     }
-    return { outcome: 'refused', reason };
+    return { outcome: 'refused', reason, grant };
   }
 
   async revoke(link: Link, clientId: string, now: number): Promise<boolean> {

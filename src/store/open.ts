@@ -8,11 +8,13 @@ import { MailLinks, SignUps } from './mail-links.ts';
 import { allMigrations } from './migrations.ts';
 import { type Observe, observedDriver } from './observed-driver.ts';
 import { PostgresDriver, type PostgresOptions } from './postgres.ts';
+import { RequestLogInSql } from './request-log.ts';
 import { ResourceServers } from './resource-servers.ts';
 import { SecurityEvents } from './security-events.ts';
 import { Sessions } from './sessions.ts';
 import { SqliteDriver } from './sqlite.ts';
 import type { Store } from './store.ts';
+import { Usage } from './usage.ts';
 import { Users } from './users.ts';
 
 export type StoreOptions = PostgresOptions & { readonly observe?: Observe | undefined };
@@ -30,6 +32,8 @@ export function openStore(url: string, { observe, ...options }: StoreOptions = {
     users,
     sessions: new Sessions(driver, users),
     counters: driver.engine === 'postgres' ? new SharedCounters(driver) : new MemoryCounters(),
+    requestLog: new RequestLogInSql(driver),
+    usage: new Usage(driver),
     keys: new SealingKeys(driver),
     leases: new Leases(driver),
     signUps: new SignUps(driver),

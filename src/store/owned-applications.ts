@@ -2,6 +2,7 @@ import { MOST_SECRETS } from '../protocol/application.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
 import { APPLICATION_COLUMNS, applicationOf, insertApplication, insertSecret } from './application-rows.ts';
 import { type Driver, DuplicateKey, type Row, type Statement } from './driver.ts';
+import { rememberExpiredSecrets, rememberRemovedSecret } from './ended-secrets.ts';
 import type { SecretUses } from './secret-uses.ts';
 import type {
   Application,
@@ -160,8 +161,9 @@ export class OwnedApplicationsInSql implements OwnedApplications {
   }
 
   async addSecret(clientId: string, { id, secret, now }: NewSecret): Promise<SecretAddition> {
-    const [owned, , added] = await this.#change([
+    const [owned, , , added] = await this.#change([
       { sql: TOUCH, values: [clientId, this.#ownerId, now] },
+      rememberExpiredSecrets(clientId, now),
       { sql: REMOVE_EXPIRED_SECRETS, values: [clientId, this.#ownerId, now] },
       {
         sql: ADD_SECRET,
@@ -175,8 +177,9 @@ export class OwnedApplicationsInSql implements OwnedApplications {
   }
 
   async removeSecret(clientId: string, secretId: string, now: number): Promise<SecretRemoval> {
-    const [, removed] = await this.#change([
+    const [, , removed] = await this.#change([
       { sql: TOUCH, values: [clientId, this.#ownerId, now] },
+      rememberRemovedSecret(clientId, this.#ownerId, secretId, now),
       { sql: REMOVE_SECRET, values: [clientId, this.#ownerId, secretId] },
     ]);
     if (removed!.length > 0) return 'removed';

@@ -2,6 +2,8 @@ import type { Profile } from '../protocol/claims.ts';
 import type { RateWindow } from '../protocol/rate-window.ts';
 import type { ScopeSet } from '../protocol/scope.ts';
 import type { MailLinkStore, SecurityEventStore, SignUpStore } from './account-records.ts';
+import type { GrantState } from './grant-state.ts';
+import type { RequestLogStore, UsageStore } from './request-records.ts';
 
 /**
  * The store as the rest of Postern sees it: whole transitions, each one conditional
@@ -17,6 +19,8 @@ export interface Store {
   readonly mailLinks: MailLinkStore;
   readonly securityEvents: SecurityEventStore;
   readonly counters: CounterStore;
+  readonly requestLog: RequestLogStore;
+  readonly usage: UsageStore;
   readonly keys: KeyStore;
   readonly leases: LeaseStore;
   readonly resourceServers: ResourceServerStore;
@@ -88,15 +92,15 @@ export type EndedBy =
 export type RedemptionOutcome =
   | { readonly outcome: 'redeemed'; readonly scope: ScopeSet }
   /** The code was used before; `cut` when this replay ended the grant. */
-  | { readonly outcome: 'replayed'; readonly cut: boolean }
-  | { readonly outcome: 'refused'; readonly reason: Refusal };
+  | { readonly outcome: 'replayed'; readonly cut: boolean; readonly grant: GrantState }
+  | { readonly outcome: 'refused'; readonly reason: Refusal; readonly grant?: GrantState };
 
 export type RotationOutcome =
   | { readonly outcome: 'rotated'; readonly scope: ScopeSet }
   /** The token was consumed earlier; `cut` when this presentation ended the grant. */
-  | { readonly outcome: 'reused'; readonly cut: boolean }
-  | { readonly outcome: 'scope_exceeded' }
-  | { readonly outcome: 'refused'; readonly reason: Refusal };
+  | { readonly outcome: 'reused'; readonly cut: boolean; readonly grant: GrantState }
+  | { readonly outcome: 'scope_exceeded'; readonly grant: GrantState }
+  | { readonly outcome: 'refused'; readonly reason: Refusal; readonly grant?: GrantState };
 
 export type AccessRead =
   | { readonly outcome: 'live'; readonly clientId: string; readonly user: Profile }
