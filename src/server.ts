@@ -24,7 +24,7 @@ import {
 import { PasswordsBusy } from './accounts/passwords.ts';
 import { confirmSignUp, showConfirmSignUp, showSignUp, signUp } from './accounts/sign-up.ts';
 import { showVerifyEmail, verifyEmail } from './accounts/verify-email.ts';
-import { type Answer, errorAnswer, type Note, withHeaders } from './answer.ts';
+import { type Answer, errorAnswer, type Note, withErrorUri, withHeaders } from './answer.ts';
 import type { App } from './app.ts';
 import {
   disableApplication,
@@ -35,6 +35,7 @@ import {
 import { showApplications } from './dashboard/applications.ts';
 import { confirmDeletion, deleteApplication } from './dashboard/delete-application.ts';
 import { createApplication, showNewApplication } from './dashboard/new-application.ts';
+import { showError, showRequest, showRequests } from './dashboard/requests.ts';
 import { addSecret, confirmSecretRemoval, removeSecret } from './dashboard/secrets.ts';
 import { decideConsent, showConsent } from './endpoints/authorize.ts';
 import { clientEndpoint } from './endpoints/client-request.ts';
@@ -52,10 +53,13 @@ import { messagePage } from './pages/message.ts';
 import {
   BODY_TOO_LARGE,
   type ErrorCode,
+  errorUri,
   METHOD_NOT_ALLOWED,
   NOT_FOUND,
   protocolError,
 } from './protocol/errors.ts';
+import { RequestLog } from './request-log/request-log.ts';
+import type { LoggedEndpoint } from './store/request-records.ts';
 import { traceRequests } from './traces/request-spans.ts';
 
 const BODY_LIMIT = 64 * 1024;
@@ -68,8 +72,16 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Asked for so often and telling so little that it is logged only on request. */
     quiet?: boolean;
+    /** Its requests go into the log of the application that they name. */
+    logged?: LoggedEndpoint | undefined;
   }
 }
+
+const LOGGED: Readonly<Record<string, LoggedEndpoint>> = {
+  '/oauth/authorize': 'authorize',
+  '/oauth/token': 'token',
+  '/oauth/revoke': 'revoke',
+};
 
 type Handler = (app: App, request: FastifyRequest) => Promise<Answer> | Answer;
 type Route = { readonly method: 'GET' | 'POST'; readonly path: string; readonly handler: Handler };
@@ -126,6 +138,9 @@ function routes(app: App): Route[] {
     { method: 'POST', path: '/dashboard/apps/:client_id/enable', handler: enableApplication },
     { method: 'GET', path: '/dashboard/apps/:client_id/delete', handler: confirmDeletion },
     { method: 'POST', path: '/dashboard/apps/:client_id/delete', handler: deleteApplication },
+    { method: 'GET', path: '/dashboard/apps/:client_id/requests', handler: showRequests },
+    { method: 'GET', path: '/dashboard/apps/:client_id/requests/:id', handler: showRequest },
+    { method: 'GET', path: '/errors/:id', handler: showError },
     { method: 'POST', path: '/dashboard/apps/:client_id/secrets', handler: addSecret },
     {
       method: 'GET',
@@ -138,13 +153,13 @@ function routes(app: App): Route[] {
 
 /** Addresses that a person's browser asks for; everything else is answered in JSON. */
 const PAGES =
-  /^\/($|(login|logout|signup|forgot-password|reset-password|verify-email|account|dashboard|oauth\/authorize)(\/|$))/;
+  /^\/($|(login|logout|signup|forgot-password|reset-password|verify-email|account|dashboard|errors|oauth\/authorize)(\/|$))/;
 
 export function buildServer(app: App): FastifyInstance {
   const server = Fastify({
     bodyLimit: BODY_LIMIT,
     trustProxy: app.config.trustProxy === 1 ? (_address, hop) => hop === 0 : app.config.trustProxy,
-    genReqId: requestIds(),
+    genReqId: requestIds(app.now),
     // A slow or idle peer holds a connection this long and no longer.
     requestTimeout: 15_000,
     connectionTimeout: 60_000,
@@ -156,14 +171,17 @@ export function buildServer(app: App): FastifyInstance {
   // Bodies come as bytes: each endpoint decides what it reads, and a wrong type is its error to name.
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  const requestLog = RequestLog.of(app);
   server.addHook('onResponse', (request, reply, done) => {
     logRequest(app, request, reply);
+    requestLog.observe(request, reply);
     done();
   });
+  server.addHook('onClose', () => requestLog.close());
   if (app.metrics) measureRequests(server, app.metrics);
   if (app.tracer) traceRequests(server, app.tracer);
   server.setErrorHandler((error: FastifyError, request, reply) =>
-    send(request, reply, failed(app, error, request)),
+    send(app, request, reply, failed(app, error, request)),
   );
 
   const methods = new Map<string, string[]>();
@@ -172,8 +190,8 @@ export function buildServer(app: App): FastifyInstance {
     server.route({
       method,
       url: path,
-      config: { quiet: path === '/health' },
-      handler: async (request, reply) => send(request, reply, await handler(app, request)),
+      config: { quiet: path === '/health', logged: LOGGED[path] },
+      handler: async (request, reply) => send(app, request, reply, await handler(app, request)),
     });
   }
   for (const { path, type, body } of allAssets()) {
@@ -184,14 +202,22 @@ export function buildServer(app: App): FastifyInstance {
     };
     server.get(path, { config: { quiet: true } }, (_request, reply) => reply.headers(headers).send(body));
   }
-  server.setNotFoundHandler((request, reply) => send(request, reply, nothingHere(request, methods)));
+  server.setNotFoundHandler((request, reply) => send(app, request, reply, nothingHere(request, methods)));
   return server;
 }
 
-function send(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
+function send(app: App, request: FastifyRequest, reply: FastifyReply, result: Answer): FastifyReply {
+  const answer = result.error ? explained(app, request, result) : result;
   if (answer.note) request.note = answer.note;
   if (answer.error) request.errorCode = answer.error;
   return reply.code(answer.status).headers(answer.headers).send(answer.body);
+}
+
+/** An error of the token or revocation endpoint says where its reason can be read. */
+function explained(app: App, request: FastifyRequest, answer: Answer): Answer {
+  const { logged } = request.routeOptions.config;
+  if (logged !== 'token' && logged !== 'revoke') return answer;
+  return withErrorUri(answer, request.id, errorUri(app.config.baseUrl, request.id));
 }
 
 function nothingHere(request: FastifyRequest, methods: ReadonlyMap<string, string[]>): Answer {
@@ -234,13 +260,20 @@ function logRequest(app: App, request: FastifyRequest, reply: FastifyReply): voi
     status: reply.statusCode,
     ms: Math.round(reply.elapsedTime * 10) / 10,
     address: request.ip,
-    ...request.note,
+    client: request.note?.client,
+    reason: request.note?.reason,
   });
 }
 
-/** Unique over restarts and nodes: a random beginning for the process and a count. */
-function requestIds(): () => string {
-  const process = randomBytes(6).toString('base64url');
+/** Unique over restarts and nodes, and in the order of time: the time, a count and a random end for the process. */
+function requestIds(now: () => number): () => string {
+  const process = randomBytes(5).toString('hex');
+  const digits = (number: number, length: number) => number.toString(36).padStart(length, '0');
   let count = 0;
-  return () => `${process}-${(++count).toString(36)}`;
+  return () => {
+    count = (count + 1) % COUNTS;
+    return digits(now(), 9) + digits(count, 4) + process;
+  };
 }
+
+const COUNTS = 36 ** 4;

@@ -8,6 +8,9 @@ const GRANTS_A_STEP = 1_000;
 const LEASE = 'sweeper';
 const LEASE_MS = 30_000;
 const SECURITY_EVENTS_KEPT_MS = 180 * 24 * 3600_000;
+const REQUESTS_KEPT_MS = 30 * 24 * 3600_000;
+/** A whole month, with the day it begins in. */
+const USAGE_KEPT_MS = 32 * 24 * 3600_000;
 const START: SweepPosition = { userId: '', grantId: '' };
 
 /**
@@ -82,6 +85,8 @@ export class Sweeper {
     await store.signUps.sweep(GRANTS_A_STEP, now);
     await store.mailLinks.sweep(GRANTS_A_STEP, now);
     await store.securityEvents.sweep(GRANTS_A_STEP, now - SECURITY_EVENTS_KEPT_MS);
+    await store.requestLog.sweep(GRANTS_A_STEP, now - REQUESTS_KEPT_MS);
+    await store.usage.sweep(GRANTS_A_STEP, now - USAGE_KEPT_MS);
     return next === undefined;
   }
 }

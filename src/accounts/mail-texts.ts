@@ -64,3 +64,10 @@ export const passwordNotice = (to: string, site: string): Mail =>
     `the password of your account at ${site} was changed, and every other browser was signed out.`,
     `If that was not you, choose a new one now:\n${site}/forgot-password`,
   ]);
+
+export const incidentMail = (to: string, site: string, clientId: string, incidentId: string): Mail =>
+  mail(to, site, 'An application of yours lost a session', [
+    `a code or refresh token of your application ${clientId} at ${site} was used twice. That is how a leak looks, so the session it belonged to was cut: its tokens are refused, and the user has to sign in again.`,
+    `When it came, from where, and what it most likely was:\n${site}/dashboard/apps/${clientId}/incidents/${incidentId}`,
+    'If more of this happens within the hour, the page lists it and no further mail is sent.',
+  ]);

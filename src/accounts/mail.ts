@@ -14,7 +14,8 @@ export type MailKind =
   | 'reset_password'
   | 'change_email'
   | 'email_change_notice'
-  | 'password_notice';
+  | 'password_notice'
+  | 'incident';
 
 /** Writes a mail, or finds that none is to be sent. It runs off the request path, as sending does. */
 export type Compose = () => Promise<Mail | undefined>;

@@ -9,16 +9,22 @@ import { formTargetOf, page } from '../page-answer.ts';
 import { type AuthorizeFault, authorizeErrorPage } from '../pages/authorize-error.ts';
 import { consentPage } from '../pages/consent.ts';
 import { messagePage } from '../pages/message.ts';
-import { type AuthorizationQuery, parseAuthorizationQuery } from '../protocol/authorization-request.ts';
+import {
+  type AuthorizationFault,
+  type AuthorizationQuery,
+  parseAuthorizationQuery,
+} from '../protocol/authorization-request.ts';
 import { newId } from '../protocol/credentials.ts';
-import { type ErrorCode, protocolError } from '../protocol/errors.ts';
+import { errorUri, protocolError } from '../protocol/errors.ts';
 import { given } from '../protocol/parameters.ts';
-import { redirectWith } from '../protocol/redirect-uri.ts';
-import { includes, type ScopeSet, scopeNames, scopeOf } from '../protocol/scope.ts';
+import { nearest, redirectWith } from '../protocol/redirect-uri.ts';
+import { formatScope, includes, type ScopeSet, scopeNames, scopeOf } from '../protocol/scope.ts';
+import type { Facts } from '../store/request-records.ts';
 import type { Application, User } from '../store/store.ts';
 
 /** How long a consent screen may stand open before it is answered. */
 const CONSENT_TTL_MS = 60 * 60_000;
+const LONGEST_URI = 2000;
 
 /** An authorization request whose every parameter is right. */
 type AuthorizationRequest = {
@@ -73,7 +79,7 @@ export async function decideConsent(app: App, http: FastifyRequest): Promise<Ans
   if ('status' in request) return request;
   const user = await browser.user();
   if (!user) return redirect(loginPath(`/oauth/authorize?${pending.query}`));
-  if (given(form, 'decision') !== 'allow') return refuse(app, request, 'access_denied');
+  if (given(form, 'decision') !== 'allow') return refuse(app, http, request, DENIED);
   return allow(app, http, request, pending, user, grantedScope(request, form));
 }
 
@@ -110,6 +116,7 @@ async function allow(
   const code = app.keys.sealer.sealCode({ userId: user.id, grantId, generation: 0 });
   return redirect(redirectWith(redirectUri, { code, iss: app.config.baseUrl }, rawState), {
     client: application.clientId,
+    entry: { link: { userId: user.id, grantId, generation: 0 } },
   });
 }
 
@@ -146,22 +153,29 @@ async function readRequest(
 
   const scope = asked.scope ?? application.scope;
   const request = { application, redirectUri, rawState, codeChallenge, scope };
-  const error = asked.error ?? scopeError(asked, application);
-  return error ? refuse(app, request, error) : request;
+  const fault = asked.fault ?? scopeFault(asked, application);
+  return fault ? refuse(app, http, request, fault) : request;
 }
 
-function scopeError({ scope }: AuthorizationQuery, application: Application): ErrorCode | undefined {
-  return scope === undefined || includes(application.scope, scope) ? undefined : 'invalid_scope';
+function scopeFault({ scope }: AuthorizationQuery, application: Application): AuthorizationFault | undefined {
+  if (scope === undefined || includes(application.scope, scope)) return undefined;
+  const facts = { asked: formatScope(scope), registered: formatScope(application.scope) };
+  return { error: 'invalid_scope', reason: 'scope_unregistered', facts };
 }
+
+const DENIED: AuthorizationFault = { error: 'access_denied', reason: 'access_denied' };
 
 function refuse(
   app: App,
+  http: FastifyRequest,
   { application, redirectUri, rawState }: AuthorizationRequest,
-  error: ErrorCode,
+  { error, reason, facts = {} }: AuthorizationFault,
 ): Answer {
   const { description: error_description } = protocolError(error);
-  const location = redirectWith(redirectUri, { error, error_description, iss: app.config.baseUrl }, rawState);
-  return { ...redirect(location, { client: application.clientId, reason: error }), error };
+  const { baseUrl } = app.config;
+  const error_uri = errorUri(baseUrl, http.id);
+  const location = redirectWith(redirectUri, { error, error_description, error_uri, iss: baseUrl }, rawState);
+  return { ...redirect(location, { client: application.clientId, reason, entry: { facts } }), error };
 }
 
 /** The name of the application is told: whoever has its client_id has seen its consent screen. Its addresses are not. */
@@ -173,7 +187,17 @@ function refusedPage(
 ): Answer {
   const applicationName = application?.name;
   const content = authorizeErrorPage({ fault, applicationName, clientId, redirectUri, requestId: http.id });
-  return page(content, { status: 400, note: { client: application?.clientId, reason: fault } });
+  const facts =
+    application && fault === 'redirect_uri_unregistered' ? mismatch(redirectUri!, application) : {};
+  const answer = page(content, {
+    status: 400,
+    note: { client: application?.clientId, reason: fault, entry: { facts } },
+  });
+  return { ...answer, error: 'invalid_request' };
+}
+
+function mismatch(sent: string, { redirectUris }: Application): Facts {
+  return { sent: sent.slice(0, LONGEST_URI), expected: nearest(sent, redirectUris) };
 }
 
 function staleForm(http: FastifyRequest): Answer {

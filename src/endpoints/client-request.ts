@@ -1,11 +1,13 @@
 import type { FastifyRequest } from 'fastify';
-import { type Answer, errorAnswer, type Note, withHeaders } from '../answer.ts';
+import { type Answer, type EntryNote, errorAnswer, type Note, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
 import { hashClientSecret, secretMatches } from '../protocol/client-secret.ts';
 import type { ErrorCode } from '../protocol/errors.ts';
 import { decode, given, parseBody, parseForm } from '../protocol/parameters.ts';
+import type { Facts } from '../store/request-records.ts';
 import type { Application } from '../store/store.ts';
 import { ClientLimits } from './client-limits.ts';
+import { refusedSecret } from './refusal-notes.ts';
 
 /** A request from an application that has proven who it is. */
 export type ClientRequest = {
@@ -17,9 +19,12 @@ export type ClientRequest = {
 /** What an endpoint for applications does: which parameters it cannot do without, and the deed itself. */
 export type ClientEndpoint = {
   /** Looks at the parameters alone; the client's own two are checked for every endpoint alike. */
-  readonly demand: (parameters: ReadonlyMap<string, string>) => ErrorCode | undefined;
+  readonly demand: (parameters: ReadonlyMap<string, string>) => Demand | undefined;
   readonly act: (app: App, request: ClientRequest) => Promise<Answer>;
 };
+
+/** What a request lacks. */
+export type Demand = { readonly error: ErrorCode; readonly reason: string; readonly facts?: Facts };
 
 type Credentials = { readonly clientId: string | undefined; readonly clientSecret: string | undefined };
 type Read = Credentials & {
@@ -54,18 +59,27 @@ export function clientEndpoint(
     const refuse = (error: ErrorCode, note?: Note) =>
       withHeaders(errorAnswer(error, note), limit?.headers() ?? {});
 
-    if (fault !== undefined) return refuse('invalid_request', { reason: fault });
+    const unproven = (reason: string, more: EntryNote = {}): Note => ({
+      reason,
+      entry: { claimed: clientId, ...more },
+    });
+
+    if (fault !== undefined) return refuse('invalid_request', unproven(fault));
     if (limit?.exceeded) {
       app.metrics?.limitRefused('address');
-      return withHeaders(refuse('rate_limit_exceeded', { reason: 'address' }), limit.retryAfter());
+      return withHeaders(refuse('rate_limit_exceeded', unproven('address')), limit.retryAfter());
     }
     const demanded = demand(parameters);
-    if (demanded) return refuse(demanded);
+    if (demanded) return refuse(demanded.error, unproven(demanded.reason, { facts: demanded.facts ?? {} }));
     if (limit === undefined || clientId === undefined || clientSecret === undefined)
-      return refuse('invalid_request');
+      return refuse(
+        'invalid_request',
+        unproven('parameter_missing', { facts: { missing: 'client_secret' } }),
+      );
 
     const application = await authenticate(app, clientId, clientSecret, now);
-    if (!application) return refuse('invalid_client');
+    if (!application)
+      return refuse('invalid_client', unproven('client_refused', { secret: refusedSecret(clientSecret) }));
     const note = { client: application.clientId };
     await limit.countAuthenticated();
     if (limit.exceeded) {

@@ -43,7 +43,11 @@ export function failure(
   for (const [name, [{ code, description: error_description }, summary]] of Object.entries(errors)) {
     examples[name] = { summary, value: { error: code, error_description } };
   }
-  return { description, headers, content: { 'application/json': { schema: ref('Error'), examples } } };
+  return {
+    description,
+    headers: { ...headers, 'X-Request-Id': header('Of token and revocation: the id in error_uri.', false) },
+    content: { 'application/json': { schema: ref('Error'), examples } },
+  };
 }
 
 export const INVALID_CLIENT = failure(
@@ -96,6 +100,7 @@ export const htmlPage = (description: string): Response => ({
 
 const CALLBACK = 'https://app.example/callback';
 const ISSUER = { iss: 'https://id.example' };
+const WHY = 'https://id.example/errors/0mzx3k2a1003f9c04d7a51e';
 
 /** Back to the application: with a code, or with each of the errors that the redirect can carry. */
 export function redirection(
@@ -108,7 +113,7 @@ export function redirection(
     const { description: error_description } = protocolError(error as ErrorCode);
     examples[error] = {
       summary,
-      value: redirectWith(CALLBACK, { error, error_description, ...ISSUER }, 'xyz'),
+      value: redirectWith(CALLBACK, { error, error_description, error_uri: WHY, ...ISSUER }, 'xyz'),
     };
   }
   return { description, headers: { Location: { ...header('Where the browser goes next.'), examples } } };

@@ -121,6 +121,10 @@ export const SCHEMAS = {
     properties: {
       error: { type: 'string', enum: ERROR_CODES, description: 'What to act on.' },
       error_description: string('A sentence for the developer. Fixed: it never repeats what was sent.'),
+      error_uri: string(
+        'Of token and revocation: where the developer of the application, signed in, reads exactly why.',
+        { format: 'uri' },
+      ),
     },
   },
 } as const satisfies Record<string, Schema>;

@@ -6,20 +6,32 @@ import { challengeOf } from '../protocol/pkce.ts';
 import { formatScope, NO_SCOPE, parseScope, type ScopeSet } from '../protocol/scope.ts';
 import type { Link } from '../store/store.ts';
 import type { ClientEndpoint, ClientRequest } from './client-request.ts';
+import {
+  missing,
+  notOurs,
+  refusedCode,
+  refusedRefreshToken,
+  refusedScope,
+  replayedCode,
+  reusedRefreshToken,
+  unsupportedGrantType,
+} from './refusal-notes.ts';
 
 /** POST /oauth/token (spec 4.1 and 4.2, RFC 6749 4.1.3 and 6). */
 export const token: ClientEndpoint = {
   demand(parameters) {
     switch (given(parameters, 'grant_type')) {
       case undefined:
-        return 'invalid_request';
+        return missing(parameters, ['grant_type']);
       case 'authorization_code':
         // An absent code_verifier is an invalid grant, not an invalid request (spec 4.1).
-        return given(parameters, 'code') && given(parameters, 'redirect_uri') ? undefined : 'invalid_request';
+        return given(parameters, 'code') && given(parameters, 'redirect_uri')
+          ? undefined
+          : missing(parameters, ['code', 'redirect_uri']);
       case 'refresh_token':
-        return given(parameters, 'refresh_token') ? undefined : 'invalid_request';
+        return given(parameters, 'refresh_token') ? undefined : missing(parameters, ['refresh_token']);
       default:
-        return 'unsupported_grant_type';
+        return unsupportedGrantType(parameters);
     }
   },
 
@@ -31,8 +43,9 @@ export const token: ClientEndpoint = {
 };
 
 async function exchangeCode(app: App, { application, parameters, now }: ClientRequest): Promise<Answer> {
-  const link = app.keys.sealer.openCode(given(parameters, 'code')!);
-  if (!link) return errorAnswer('invalid_grant', { reason: 'not_a_code' });
+  const code = given(parameters, 'code')!;
+  const link = app.keys.sealer.openCode(code);
+  if (!link) return errorAnswer('invalid_grant', notOurs('not_a_code', code));
   const verifier = given(parameters, 'code_verifier');
   const result = await app.store.grants.redeemCode({
     link,
@@ -47,20 +60,19 @@ async function exchangeCode(app: App, { application, parameters, now }: ClientRe
       return issue(app, { ...link, generation: 1 }, result.scope, now);
     case 'replayed':
       if (result.cut) app.metrics?.grantCut('code_replay');
-      return errorAnswer('invalid_grant', {
-        reason: result.cut ? 'code_replayed_grant_cut' : 'code_replayed',
-      });
+      return errorAnswer('invalid_grant', replayedCode(result, link, application));
     case 'refused':
-      return errorAnswer('invalid_grant', { reason: result.reason });
+      return errorAnswer('invalid_grant', refusedCode(result, link, parameters, now));
   }
 }
 
 async function refresh(app: App, { application, parameters, now }: ClientRequest): Promise<Answer> {
   const asked = given(parameters, 'scope');
   const scope = asked === undefined ? undefined : (parseScope(asked) ?? NO_SCOPE);
-  const link = app.keys.sealer.openRefreshToken(given(parameters, 'refresh_token')!);
-  if (!link) return errorAnswer('invalid_grant', { reason: 'not_a_refresh_token' });
-  if (scope === NO_SCOPE) return errorAnswer('invalid_scope', { reason: 'unknown_scope' });
+  const token = given(parameters, 'refresh_token')!;
+  const link = app.keys.sealer.openRefreshToken(token);
+  if (!link) return errorAnswer('invalid_grant', notOurs('not_a_refresh_token', token));
+  if (scope === NO_SCOPE) return errorAnswer('invalid_scope', refusedScope('unknown_scope', asked!));
   const result = await app.store.grants.rotate({
     link,
     clientId: application.clientId,
@@ -74,14 +86,14 @@ async function refresh(app: App, { application, parameters, now }: ClientRequest
       return issue(app, { ...link, generation: link.generation + 1 }, result.scope, now);
     case 'reused': {
       if (result.cut) app.metrics?.grantCut('refresh_token_reuse');
-      const note = { reason: result.cut ? 'refresh_token_reused_grant_cut' : 'refresh_token_reused' };
+      const note = reusedRefreshToken(result, link, application);
       return errorAnswer(protocolError('invalid_grant', REUSED_REFRESH_TOKEN), note);
     }
     case 'scope_exceeded':
-      return errorAnswer('invalid_scope', { reason: 'scope_exceeded' });
+      return errorAnswer('invalid_scope', refusedScope('scope_exceeded', asked!, result.grant));
     case 'refused':
       if (result.reason === 'ahead') app.log.error(DATABASE_IS_OLDER);
-      return errorAnswer('invalid_grant', { reason: result.reason });
+      return errorAnswer('invalid_grant', refusedRefreshToken(result, link, now));
   }
 }
 
@@ -97,5 +109,6 @@ function issue(app: App, link: Link, scope: ScopeSet, now: number): Answer {
   return json(
     `{"access_token":"${accessToken}","refresh_token":"${refreshToken}","token_type":"Bearer",` +
       `"expires_in":${app.config.accessTokenTtl / 1000},"scope":"${formatScope(scope)}"}`,
+    { entry: { link } },
   );
 }

@@ -11,6 +11,10 @@ export const MOST_SECRETS = 2;
 
 export const newClientId = (): string => `app_${randomBytes(12).toString('hex')}`;
 
+/** Every developer can have one application of the service's own making, to try things out with. */
+export const PLAYGROUND_PREFIX = 'playground_';
+export const isPlayground = (clientId: string): boolean => clientId.startsWith(PLAYGROUND_PREFIX);
+
 /** What is wrong with a redirect URI, in words that follow its name, or undefined. */
 export function redirectUriFaultInWords(uri: string): string | undefined {
   const fault = redirectUriFault(uri);

@@ -9,12 +9,20 @@ export type AuthorizationQuery = {
   readonly redirectUri: string | undefined;
   /** As it was sent, percent-encoding and all: it goes back unchanged. */
   readonly rawState: string | undefined;
-  /** What is wrong with the rest, told to the client through the redirect. */
-  readonly error: ErrorCode | undefined;
+  /** What is wrong with the rest: the code is told to the client through the redirect, why is for its developer. */
+  readonly fault: AuthorizationFault | undefined;
   readonly codeChallenge: string;
   /** Undefined when none was asked for: then it is what the application registered. */
   readonly scope: ScopeSet | undefined;
 };
+
+export type AuthorizationFault = {
+  readonly error: ErrorCode;
+  readonly reason: string;
+  readonly facts?: Readonly<Record<string, string | number>>;
+};
+
+const LONGEST_FACT = 100;
 
 export function parseAuthorizationQuery(query: string): AuthorizationQuery {
   const { values, repeated, broken } = readRaw(query);
@@ -28,23 +36,57 @@ export function parseAuthorizationQuery(query: string): AuthorizationQuery {
     clientId: once('client_id'),
     redirectUri: once('redirect_uri'),
     rawState: rawState && asciiOnly(rawState),
-    error: repeated.size > 0 || broken ? 'invalid_request' : faultOf(once, codeChallenge, scope),
+    fault: shapeFault(repeated, broken) ?? faultOf(once, codeChallenge, scope),
     codeChallenge,
     scope,
   };
+}
+
+function shapeFault(repeated: ReadonlySet<string>, broken: boolean): AuthorizationFault | undefined {
+  if (repeated.size > 0) {
+    const names = [...repeated].join(' ').slice(0, LONGEST_FACT);
+    return { error: 'invalid_request', reason: 'repeated', facts: { repeated: names } };
+  }
+  return broken ? { error: 'invalid_request', reason: 'encoding' } : undefined;
 }
 
 function faultOf(
   once: (name: string) => string | undefined,
   codeChallenge: string,
   scope: ScopeSet | undefined,
-): ErrorCode | undefined {
+): AuthorizationFault | undefined {
   const responseType = once('response_type');
-  if (responseType === undefined) return 'invalid_request';
-  if (responseType !== 'code') return 'unsupported_response_type';
-  const method = once('code_challenge_method') ?? 'S256';
-  if (method !== 'S256' || !isChallenge(codeChallenge)) return 'invalid_request';
-  return scope === NO_SCOPE ? 'invalid_scope' : undefined;
+  if (responseType === undefined)
+    return { error: 'invalid_request', reason: 'parameter_missing', facts: { missing: 'response_type' } };
+  if (responseType !== 'code')
+    return {
+      error: 'unsupported_response_type',
+      reason: 'unsupported_response_type',
+      facts: { response_type: responseType.slice(0, LONGEST_FACT) },
+    };
+  return challengeFault(once('code_challenge_method') ?? 'S256', codeChallenge) ?? scopeFault(scope, once);
+}
+
+function challengeFault(method: string, codeChallenge: string): AuthorizationFault | undefined {
+  if (method !== 'S256')
+    return {
+      error: 'invalid_request',
+      reason: 'challenge_method',
+      facts: { method: method.slice(0, LONGEST_FACT) },
+    };
+  if (isChallenge(codeChallenge)) return undefined;
+  if (codeChallenge === '')
+    return { error: 'invalid_request', reason: 'parameter_missing', facts: { missing: 'code_challenge' } };
+  return { error: 'invalid_request', reason: 'challenge_malformed', facts: { length: codeChallenge.length } };
+}
+
+function scopeFault(
+  scope: ScopeSet | undefined,
+  once: (name: string) => string | undefined,
+): AuthorizationFault | undefined {
+  if (scope !== NO_SCOPE) return undefined;
+  const asked = (once('scope') ?? '').slice(0, LONGEST_FACT);
+  return { error: 'invalid_scope', reason: 'unknown_scope', facts: { asked } };
 }
 
 /** Pairs as they stand in the query: values are not decoded, so that `state` can go back exactly as it came. */

@@ -66,3 +66,6 @@ export function protocolError(
 ): ProtocolError {
   return { code, status, description };
 }
+
+/** Where the developer of the application finds the reason (RFC 6749 5.2). */
+export const errorUri = (baseUrl: string, requestId: string): string => `${baseUrl}/errors/${requestId}`;

@@ -55,3 +55,16 @@ export function redirectWith(uri: string, parameters: Record<string, string>, ra
   const joint = !uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&';
   return uri + joint + added;
 }
+
+/** Of the registered ones the one that was most likely meant: it has most in common at both ends. */
+export function nearest(sent: string, registered: readonly string[]): string | undefined {
+  const likeness = (uri: string) => {
+    const shorter = Math.min(uri.length, sent.length);
+    let head = 0;
+    while (head < shorter && uri[head] === sent[head]) head++;
+    let tail = 0;
+    while (tail < shorter - head && uri.at(-1 - tail) === sent.at(-1 - tail)) tail++;
+    return (head + tail) / Math.max(uri.length, sent.length);
+  };
+  return registered.toSorted((a, b) => likeness(b) - likeness(a))[0];
+}

@@ -16,6 +16,9 @@ import {
   type Visitor,
 } from '../service.ts';
 
+const TOKEN = '/oauth/token';
+const REVOKE = '/oauth/revoke';
+
 let service: Service;
 let client: TestClient;
 let visitor: Visitor;
@@ -81,8 +84,12 @@ function nothingBeyond(path: string, response: Response, reply: Reply): void {
     [],
   );
   if (reply.status < 400) return;
+  // Where the reason can be read differs from request to request, and only these two endpoints say it.
+  const { error_uri: why, ...rest } = reply.body;
+  const expected = path === TOKEN || path === REVOKE ? reply.headers.get('x-request-id') : undefined;
+  assert.equal(why, expected && `${service.url}/errors/${expected}`);
   const example = Object.entries(examples).find(
-    ([, { value }]) => JSON.stringify(value) === JSON.stringify(reply.body),
+    ([, { value }]) => JSON.stringify(value) === JSON.stringify(rest),
   );
   assert.ok(example, `${path} ${reply.status} has no such example: ${reply.text}`);
   met.add(`${path} ${reply.status} ${example[0]}`);
@@ -135,8 +142,6 @@ test('every example is valid against the schema it illustrates', () => {
 });
 
 describe('real responses are as described', () => {
-  const TOKEN = '/oauth/token';
-  const REVOKE = '/oauth/revoke';
   const tooLarge = { token: 'x'.repeat(65 * 1024) };
 
   test('token: both grants, as form and as JSON; and what is sent fits the request schema', async () => {
@@ -225,7 +230,9 @@ describe('real responses are as described', () => {
         Object.fromEntries(url.searchParams),
       );
       const { fixed: _registered, ...rest } = real!;
-      assert.deepEqual({ ...rest, iss: '', code: '' }, { ...shown, iss: '', code: '' });
+      const own = { iss: '', code: '', error_uri: '' };
+      assert.deepEqual({ ...rest, ...own }, { ...shown, ...own });
+      assert.equal('error_uri' in rest, name !== 'success', 'an error says where its reason can be read');
     }
   });
 

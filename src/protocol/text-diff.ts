@@ -1,0 +1,63 @@
+/** Runs of characters that two texts share, or that only one of them has. */
+export type DiffPart = { readonly kind: 'same' | 'sent' | 'expected'; readonly text: string };
+
+/** Beyond this only a common beginning and end are looked for: the table would be too large. */
+const LONGEST = 400;
+
+/** Character by character, by the longest common subsequence between what both begin and end with. */
+export function diff(sent: string, expected: string): DiffPart[] {
+  const [a, b] = [[...sent], [...expected]];
+  let head = 0;
+  while (head < a.length && head < b.length && a[head] === b[head]) head++;
+  let tail = 0;
+  while (tail < a.length - head && tail < b.length - head && a.at(-1 - tail) === b.at(-1 - tail)) tail++;
+  const middle = middleParts(a.slice(head, a.length - tail), b.slice(head, b.length - tail));
+  const same = (characters: readonly string[]): DiffPart => ({ kind: 'same', text: characters.join('') });
+  return joined([same(a.slice(0, head)), ...middle, same(a.slice(a.length - tail))]);
+}
+
+function middleParts(a: readonly string[], b: readonly string[]): DiffPart[] {
+  if (a.length > LONGEST || b.length > LONGEST)
+    return [
+      { kind: 'sent', text: a.join('') },
+      { kind: 'expected', text: b.join('') },
+    ];
+  const lengths = commonLengths(a, b);
+  const parts: DiffPart[] = [];
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      parts.push({ kind: 'same', text: a[i]! });
+      i++;
+      j++;
+    } else if (j >= b.length || (i < a.length && lengths[i + 1]![j]! >= lengths[i]![j + 1]!)) {
+      parts.push({ kind: 'sent', text: a[i++]! });
+    } else {
+      parts.push({ kind: 'expected', text: b[j++]! });
+    }
+  }
+  return parts;
+}
+
+/** How much the texts have in common from each pair of places on. */
+function commonLengths(a: readonly string[], b: readonly string[]): Uint16Array[] {
+  const lengths = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) {
+      lengths[i]![j] =
+        a[i] === b[j] ? lengths[i + 1]![j + 1]! + 1 : Math.max(lengths[i + 1]![j]!, lengths[i]![j + 1]!);
+    }
+  }
+  return lengths;
+}
+
+function joined(parts: readonly DiffPart[]): DiffPart[] {
+  const result: DiffPart[] = [];
+  for (const part of parts) {
+    const last = result.at(-1);
+    if (part.text === '') continue;
+    if (last?.kind === part.kind) result[result.length - 1] = { ...last, text: last.text + part.text };
+    else result.push(part);
+  }
+  return result;
+}

@@ -1,0 +1,68 @@
+import type { App } from '../app.ts';
+import { registerOf } from '../protocol/distinct-count.ts';
+import type { UsageHour, UserRegister } from '../store/request-records.ts';
+
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+
+/** Beyond these what comes is not counted until the next writing. */
+const MOST_COUNTS = 20_000;
+const MOST_USERS = 20_000;
+const MOST_KNOWN = 200_000;
+
+type Count = { readonly clientId: string; readonly hour: number; readonly reason: string } & {
+  requests: number;
+  peak: number;
+};
+
+/** What the applications' requests add up to, until it is written. */
+export class UsageCounts {
+  #counts = new Map<string, Count>();
+  #users = new Map<string, { readonly clientId: string; readonly day: number; readonly userId: string }>();
+  /** What the database has already: a register only ever rises, so most users change nothing. */
+  readonly #known = new Map<string, number>();
+
+  /** `used` is how much of the rate limit was used with this request. */
+  count(clientId: string, reason: string, used: number, now: number): void {
+    const hour = Math.floor(now / HOUR_MS) * HOUR_MS;
+    const key = `${clientId} ${hour} ${reason}`;
+    const count = this.#counts.get(key);
+    if (count) {
+      count.requests++;
+      if (used > count.peak) count.peak = used;
+    } else if (this.#counts.size < MOST_COUNTS) {
+      this.#counts.set(key, { clientId, hour, reason, requests: 1, peak: used });
+    }
+  }
+
+  seeUser(clientId: string, userId: string, now: number): void {
+    if (this.#users.size >= MOST_USERS) return;
+    this.#users.set(clientId + userId, { clientId, day: Math.floor(now / DAY_MS) * DAY_MS, userId });
+  }
+
+  get pending(): boolean {
+    return this.#counts.size > 0 || this.#users.size > 0;
+  }
+
+  async write({ store }: App): Promise<void> {
+    const hours: UsageHour[] = [...this.#counts.values()];
+    this.#counts = new Map();
+    const registers = this.#newRegisters();
+    await store.usage.addHours(hours);
+    await store.usage.raiseRegisters(registers);
+  }
+
+  #newRegisters(): UserRegister[] {
+    const raised = new Map<string, UserRegister>();
+    if (this.#known.size > MOST_KNOWN) this.#known.clear();
+    for (const { clientId, day, userId } of this.#users.values()) {
+      const { register, value } = registerOf(userId);
+      const key = `${clientId} ${day} ${register}`;
+      if ((this.#known.get(key) ?? 0) >= value) continue;
+      this.#known.set(key, value);
+      raised.set(key, { clientId, day, register, value });
+    }
+    this.#users = new Map();
+    return [...raised.values()];
+  }
+}
