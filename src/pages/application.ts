@@ -1,5 +1,6 @@
 import { type ApplicationErrors, type ApplicationInput, applicationFields } from './application-form.ts';
 import { type SecretsProps, secretsPanel } from './application-secrets.ts';
+import { applicationTabs } from './application-tabs.ts';
 import { stateBadge } from './dashboard.ts';
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
@@ -28,6 +29,7 @@ export function applicationPage(props: ApplicationProps): Html {
     frame,
     html`${crumbs([['/dashboard', 'Applications']], name)}
 <div class="row"><h1>${name}</h1>${stateBadge(disabledBy !== null)}</div>
+${applicationTabs(clientId, 'settings')}
 ${done && notice('success', done)}
 ${refused && notice('error', refused)}
 ${errors && notice('error', 'Nothing was saved yet. Please correct what is marked below.')}

@@ -63,6 +63,7 @@ ${sent('client_id', props.clientId)}
 ${sent('redirect_uri', props.redirectUri)}
 <dt>reason</dt><dd><code>${fault}</code></dd>
 </dl>
+<p>If it is your application: <a href="/errors/${requestId}">see this request in its log</a>.</p>
 </div>
 </details>
 <p class="muted small">Request ${requestId}</p>`,

@@ -142,3 +142,22 @@ export function ago(ms: number, now: number): string {
   }
   return 'just now';
 }
+
+/** A stretch of time in words, as exact as its length deserves. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 120_000) return `${Math.round(ms / 1000)} s`;
+  const steps: readonly (readonly [number, string])[] = [
+    [86_400_000, 'days'],
+    [3_600_000, 'hours'],
+    [60_000, 'minutes'],
+  ];
+  const [length, unit] = steps.find(([length]) => ms >= 2 * length) ?? steps[2]!;
+  return `${Math.floor(ms / length)} ${unit}`;
+}
+
+/** A moment to the millisecond: for what happens within one second. */
+export function exactMoment(ms: number): Html {
+  const iso = new Date(ms).toISOString();
+  return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 23)} UTC</time>`;
+}

@@ -1,0 +1,115 @@
+import type { FastifyRequest } from 'fastify';
+import { Browser } from '../accounts/browser.ts';
+import { loginPath } from '../accounts/return-to.ts';
+import { type Answer, redirect } from '../answer.ts';
+import type { App } from '../app.ts';
+import { queryOf } from '../form.ts';
+import { page } from '../page-answer.ts';
+import { messagePage } from '../pages/message.ts';
+import { requestPage } from '../pages/request.ts';
+import { CHOICES, requestsPage } from '../pages/requests.ts';
+import { RequestLog } from '../request-log/request-log.ts';
+import type { LogEntry, LogFilter } from '../store/request-records.ts';
+import { applicationPath, isId, notFound, owned, parameter } from './owned.ts';
+import { explain, titleOf } from './reasons.ts';
+
+const PAGE = 50;
+const HOUR_MS = 3_600_000;
+const SPANS: Readonly<Record<string, number>> = {
+  hour: HOUR_MS,
+  day: 24 * HOUR_MS,
+  week: 7 * 24 * HOUR_MS,
+};
+
+type Chosen = Readonly<Record<keyof typeof CHOICES, string>>;
+
+/** GET /dashboard/apps/:client_id/requests */
+export const showRequests = owned(async (app, { http, application, frame }) => {
+  const { clientId, name } = application;
+  const query = queryOf(http);
+  const chosen = choices(query);
+  const before = query.get('before') ?? '';
+  await RequestLog.of(app).flush();
+  const found = await app.store.requestLog.list(
+    clientId,
+    { ...filterOf(chosen, app.now()), ...(isId(before) && { before }) },
+    PAGE + 1,
+  );
+  const entries = found.slice(0, PAGE).map((entry) => ({ ...entry, title: titleOf(entry) }));
+  const address = (more: Record<string, string>) =>
+    `${applicationPath(clientId)}/requests?${new URLSearchParams({ ...chosen, ...more })}`;
+  const content = requestsPage({
+    frame,
+    clientId,
+    name,
+    entries,
+    chosen,
+    filtered: Object.values(chosen).some((choice) => choice !== ''),
+    older: found.length > PAGE ? address({ before: entries.at(-1)!.id }) : undefined,
+    newest: isId(before) ? address({}) : undefined,
+  });
+  return page(content);
+});
+
+/** What is not a choice of the form chooses nothing. */
+function choices(query: ReadonlyMap<string, string>): Chosen {
+  const choice = (name: keyof typeof CHOICES) =>
+    CHOICES[name].find(([value]) => value === query.get(name))?.[0] ?? '';
+  return { outcome: choice('outcome'), endpoint: choice('endpoint'), time: choice('time') };
+}
+
+function filterOf({ outcome, endpoint, time }: Chosen, now: number): LogFilter {
+  const span = SPANS[time];
+  return {
+    outcome: (outcome || undefined) as LogFilter['outcome'],
+    endpoint: (endpoint || undefined) as LogFilter['endpoint'],
+    since: span && now - span,
+  };
+}
+
+/** GET /dashboard/apps/:client_id/requests/:id */
+export const showRequest = owned(async (app, { http, application, frame }) => {
+  const { clientId, name } = application;
+  const id = parameter(http, 'id');
+  await RequestLog.of(app).flush();
+  const log = app.store.requestLog;
+  const entry = isId(id) ? await log.find(clientId, id) : undefined;
+  if (!entry) return notFound();
+  const [earlier, incident] = await Promise.all([firstUse(app, entry), log.incident(clientId, id)]);
+  const explained = explain(entry, earlier);
+  const title = titleOf(entry);
+  return page(requestPage({ frame, clientId, name, entry, title, explained, incident: incident?.id }));
+});
+
+/** The success that used the same code or token before. */
+async function firstUse(app: App, entry: LogEntry): Promise<LogEntry | undefined> {
+  if (entry.session === null || entry.error === '') return undefined;
+  const all = await app.store.requestLog.session(entry.clientId, entry.session);
+  return all.find(
+    (other) =>
+      other.endpoint === 'token' &&
+      other.error === '' &&
+      other.generation === entry.generation &&
+      other.id < entry.id,
+  );
+}
+
+/**
+ * GET /errors/:id: where an error response points. It leads the owner of the application to the entry;
+ * for everybody else there is nothing here, whether the entry exists or not.
+ */
+export async function showError(app: App, http: FastifyRequest): Promise<Answer> {
+  const id = parameter(http, 'id');
+  const user = await new Browser(app, http).user();
+  await RequestLog.of(app).flush();
+  const clientId = user && isId(id) ? await app.store.requestLog.applicationOf(user.id, id) : undefined;
+  if (clientId !== undefined) return redirect(`${applicationPath(clientId)}/requests/${id}`);
+  const content = messagePage({
+    title: 'Nothing to see here',
+    paragraphs: [
+      'The developer of an application reads here why a request of it failed, for 30 days. To everybody else this page looks the same, whether there is such a request or not.',
+    ],
+    ...(!user && { next: { path: loginPath(http.url.split('?', 1)[0]!), label: 'Sign in' } }),
+  });
+  return page(content, { status: 404 });
+}

@@ -1,0 +1,34 @@
+import { type Html, html } from './html.ts';
+import { crumbs } from './parts.ts';
+
+export type ApplicationTab = 'settings' | 'requests' | 'incidents' | 'usage';
+
+const TABS: readonly (readonly [ApplicationTab, string, string])[] = [
+  ['settings', '', 'Application'],
+  ['requests', '/requests', 'Requests'],
+  ['incidents', '/incidents', 'Incidents'],
+  ['usage', '/usage', 'Usage'],
+];
+
+/** Where one is among the pages of one application. */
+export function applicationTabs(clientId: string, here: ApplicationTab): Html {
+  const path = `/dashboard/apps/${clientId}`;
+  const tab = ([id, end, label]: (typeof TABS)[number]) =>
+    html`<a class="tab" href="${path}${end}"${id === here && html` aria-current="page"`}>${label}</a>\n`;
+  return html`<nav class="tabs" aria-label="This application">
+${TABS.map(tab)}<a class="tab" href="/dashboard/playground">Playground</a>
+</nav>`;
+}
+
+/** The head of every page about one application. */
+export function applicationHead(
+  { clientId, name }: { readonly clientId: string; readonly name: string },
+  here: ApplicationTab,
+  title: string,
+  above: readonly (readonly [path: string, label: string])[] = [],
+): Html {
+  const path = `/dashboard/apps/${clientId}`;
+  return html`${crumbs([['/dashboard', 'Applications'], [path, name], ...above], title)}
+<h1>${title}</h1>
+${applicationTabs(clientId, here)}`;
+}

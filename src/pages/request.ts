@@ -1,0 +1,85 @@
+import { diff } from '../protocol/text-diff.ts';
+import type { LogEntry } from '../store/request-records.ts';
+import { applicationHead } from './application-tabs.ts';
+import { type Html, html } from './html.ts';
+import { type Frame, shellLayout } from './layout.ts';
+import { exactMoment } from './parts.ts';
+import { latency, outcomeBadge } from './requests.ts';
+
+export type RequestProps = {
+  readonly frame: Frame;
+  readonly clientId: string;
+  readonly name: string;
+  readonly entry: LogEntry;
+  readonly title: string;
+  /** Of a failure: the exact reason and what helps. */
+  readonly explained: { readonly why: string; readonly cure: string } | undefined;
+  /** The incident that this request began. */
+  readonly incident: string | undefined;
+};
+
+/** One request: what came of it, why, and what to do. */
+export function requestPage(props: RequestProps): Html {
+  const { frame, clientId, entry, title, explained, incident } = props;
+  return shellLayout(
+    title,
+    'dashboard',
+    frame,
+    html`${applicationHead(props, 'requests', title, [[`/dashboard/apps/${clientId}/requests`, 'Requests']])}
+${explained && reason(entry, explained)}
+${incident && html`<p><a href="/dashboard/apps/${clientId}/incidents/${incident}">See the incident: every use of this session’s tokens</a></p>`}
+${facts(entry)}`,
+  );
+}
+
+function reason({ facts }: LogEntry, { why, cure }: NonNullable<RequestProps['explained']>): Html {
+  const { sent, expected } = facts;
+  return html`<section class="panel" aria-labelledby="why">
+<header><h2 id="why">Why it failed</h2></header>
+<div class="body stack">
+<p>${why}</p>
+${typeof sent === 'string' && typeof expected === 'string' && comparison(sent, expected)}
+${typeof sent === 'string' && expected === undefined && html`<div><h3>Sent</h3><code class="diff">${sent}</code></div>`}
+<h3>What helps</h3>
+<p>${cure}</p>
+</div>
+</section>`;
+}
+
+/** Both texts whole, each with what the other lacks marked. Nothing in them is a link. */
+function comparison(sent: string, expected: string): Html {
+  const parts = diff(sent, expected);
+  const side = (own: 'sent' | 'expected') =>
+    parts
+      .filter(({ kind }) => kind === 'same' || kind === own)
+      .map(({ kind, text }) => (kind === 'same' ? text : html`<mark class="${own}">${text}</mark>`));
+  return html`<div><h3>Sent</h3><code class="diff" id="sent">${side('sent')}</code></div>
+<div><h3>Expected</h3><code class="diff" id="expected">${side('expected')}</code></div>`;
+}
+
+function facts(entry: LogEntry): Html {
+  const { id, at, endpoint, error, proven, address, userAgent, latencyUs, session, generation } = entry;
+  const { tail } = entry.facts;
+  return html`<section class="panel" aria-labelledby="facts">
+<header><h2 id="facts">The request</h2></header>
+<dl class="body facts">
+<dt>Request ID</dt><dd class="mono">${id}</dd>
+<dt>Time</dt><dd>${exactMoment(at)}</dd>
+<dt>Endpoint</dt><dd>${endpoint}</dd>
+<dt>Outcome</dt><dd>${outcomeBadge(error)}</dd>
+<dt>Address</dt><dd>${address}</dd>
+<dt>User agent</dt><dd>${userAgent === '' ? 'none' : userAgent}</dd>
+<dt>Latency</dt><dd>${latency(latencyUs)}</dd>
+<dt>Authenticated</dt><dd>${authenticated(endpoint, proven)}</dd>
+${session !== null && html`<dt>Session</dt><dd><code>…${session}</code>, ${generation === 0 ? 'its code' : `refresh token ${generation}`}</dd>`}
+${tail !== undefined && html`<dt>Credential</dt><dd>ends in <code>…${tail}</code></dd>`}
+</dl>
+</section>`;
+}
+
+function authenticated(endpoint: string, proven: boolean): string {
+  if (proven) return 'yes, with a secret of this application';
+  return endpoint === 'authorize'
+    ? 'a user’s browser does not authenticate the application'
+    : 'no: anybody who knows the client_id can send this';
+}
