@@ -34,9 +34,11 @@ import {
 } from './dashboard/application.ts';
 import { showApplications } from './dashboard/applications.ts';
 import { confirmDeletion, deleteApplication } from './dashboard/delete-application.ts';
+import { showIncident, showIncidents } from './dashboard/incidents.ts';
 import { createApplication, showNewApplication } from './dashboard/new-application.ts';
 import { showError, showRequest, showRequests } from './dashboard/requests.ts';
 import { addSecret, confirmSecretRemoval, removeSecret } from './dashboard/secrets.ts';
+import { showUsage } from './dashboard/usage.ts';
 import { decideConsent, showConsent } from './endpoints/authorize.ts';
 import { clientEndpoint } from './endpoints/client-request.ts';
 import { health } from './endpoints/health.ts';
@@ -140,6 +142,9 @@ function routes(app: App): Route[] {
     { method: 'POST', path: '/dashboard/apps/:client_id/delete', handler: deleteApplication },
     { method: 'GET', path: '/dashboard/apps/:client_id/requests', handler: showRequests },
     { method: 'GET', path: '/dashboard/apps/:client_id/requests/:id', handler: showRequest },
+    { method: 'GET', path: '/dashboard/apps/:client_id/incidents', handler: showIncidents },
+    { method: 'GET', path: '/dashboard/apps/:client_id/incidents/:id', handler: showIncident },
+    { method: 'GET', path: '/dashboard/apps/:client_id/usage', handler: showUsage },
     { method: 'GET', path: '/errors/:id', handler: showError },
     { method: 'POST', path: '/dashboard/apps/:client_id/secrets', handler: addSecret },
     {

@@ -3,11 +3,13 @@ import type { App } from '../app.ts';
 import { queryOf } from '../form.ts';
 import { page } from '../page-answer.ts';
 import { type ApplicationProps, applicationPage } from '../pages/application.ts';
+import { nearWords } from '../pages/usage.ts';
 import { exampleAuthorizeUrl } from '../protocol/application.ts';
 import { newId } from '../protocol/credentials.ts';
 import { inputOf, readApplicationForm } from './application-form.ts';
 import { applicationPath, notFound, type OwnedRequest, owned } from './owned.ts';
 import { secretViews } from './secret-view.ts';
+import { nearLimit } from './usage.ts';
 
 /** What an application's page can say was done, by the word for it in the address. */
 const DONE = new Map([
@@ -22,9 +24,11 @@ const DONE = new Map([
 ]);
 
 /** GET /dashboard/apps/:client_id */
-export const showApplication = owned((app, request) => {
+export const showApplication = owned(async (app, request) => {
   const done = DONE.get(queryOf(request.http).get('done') ?? '');
-  return applicationAnswer(app, request, { done });
+  const peak = await nearLimit(app, request.application.clientId);
+  const limitNotice = peak === undefined ? undefined : nearWords(peak, app.config.rateLimit);
+  return applicationAnswer(app, request, { done, limitNotice });
 });
 
 /** POST /dashboard/apps/:client_id */

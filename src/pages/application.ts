@@ -16,6 +16,8 @@ export type ApplicationProps = Omit<SecretsProps, 'formToken'> & {
   /** What was just done, or why it could not be. */
   readonly done?: string | undefined;
   readonly refused?: string;
+  /** It came near its rate limit. */
+  readonly limitNotice?: string | undefined;
   readonly endpoints: readonly (readonly [name: string, address: string])[];
   readonly exampleUrl: string;
 };
@@ -32,6 +34,7 @@ export function applicationPage(props: ApplicationProps): Html {
 ${applicationTabs(clientId, 'settings')}
 ${done && notice('success', done)}
 ${refused && notice('error', refused)}
+${props.limitNotice && notice('warning', html`${props.limitNotice} <a href="/dashboard/apps/${clientId}/usage">Usage</a>`)}
 ${errors && notice('error', 'Nothing was saved yet. Please correct what is marked below.')}
 ${disabledBy !== null && notice('warning', DISABLED[disabledBy])}
 <section class="panel"><dl class="body facts">

@@ -104,6 +104,7 @@ export class RequestLog {
   flush(): Promise<void> {
     this.#writing = this.#writing.then(async () => {
       while (this.#queue.length > 0) await this.#writeSome();
+      this.#reportDropped();
       await this.#writeUsage();
     });
     return this.#writing;
@@ -133,6 +134,7 @@ export class RequestLog {
   async #tick(): Promise<void> {
     this.#writing = this.#writing.then(async () => {
       await this.#writeSome();
+      this.#reportDropped();
       if (this.#app.now() - this.#usageWrittenAt >= USAGE_EVERY_MS) await this.#writeUsage();
     });
     await this.#writing;
@@ -154,6 +156,9 @@ export class RequestLog {
     } catch {
       this.#dropped += some.length;
     }
+  }
+
+  #reportDropped(): void {
     if (this.#dropped > 0) this.#app.metrics?.logEntriesDropped(this.#dropped);
     this.#dropped = 0;
   }

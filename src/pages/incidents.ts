@@ -1,0 +1,86 @@
+import type { Incident, Presentation } from '../store/request-records.ts';
+import { applicationHead } from './application-tabs.ts';
+import { type Html, html } from './html.ts';
+import { type Frame, shellLayout } from './layout.ts';
+import { duration, emptyState, exactMoment, notice } from './parts.ts';
+
+type Verdict = { readonly words: string; readonly cure: string };
+type Props = { readonly frame: Frame; readonly clientId: string; readonly name: string };
+
+const TITLES: Record<Incident['kind'], string> = {
+  refresh_token_reuse: 'A refresh token was used twice',
+  code_replay: 'A code was used twice',
+};
+
+/** Sessions that were cut because a credential came twice. */
+export function incidentsPage(
+  props: Props & { readonly incidents: readonly (Incident & { readonly verdict: Verdict })[] },
+): Html {
+  const { frame, clientId, incidents } = props;
+  const item = ({ id, at, kind, verdict }: (typeof incidents)[number]) => html`<li class="stack tight">
+<h2><a href="/dashboard/apps/${clientId}/incidents/${id}">${TITLES[kind]}</a></h2>
+<p>${verdict.words}</p>
+<p class="small muted">${exactMoment(at)}</p>
+</li>
+`;
+  return shellLayout(
+    `Incidents of ${props.name}`,
+    'dashboard',
+    frame,
+    html`${applicationHead(props, 'incidents', 'Incidents')}
+<p class="muted">When a code or refresh token comes twice, somebody else may have a copy: the session is cut, and here is what is known of it.</p>
+<section class="panel">${
+      incidents.length === 0
+        ? emptyState(
+            'No incidents',
+            'In the last 30 days no session of this application had to be cut. You would have got a mail.',
+          )
+        : html`<ul class="list">\n${incidents.map(item)}</ul>`
+    }</section>`,
+  );
+}
+
+export type IncidentProps = Props & {
+  readonly incident: Incident;
+  readonly timeline: readonly (Presentation & { readonly title: string })[];
+  readonly verdict: Verdict;
+};
+
+export function incidentPage(props: IncidentProps): Html {
+  const { frame, clientId, incident, timeline, verdict } = props;
+  const title = TITLES[incident.kind];
+  return shellLayout(
+    title,
+    'dashboard',
+    frame,
+    html`${applicationHead(props, 'incidents', title, [[`/dashboard/apps/${clientId}/incidents`, 'Incidents']])}
+${notice('warning', verdict.words)}
+<section class="panel" aria-labelledby="cure">
+<header><h2 id="cure">What helps</h2></header>
+<div class="body stack"><p>${verdict.cure}</p>
+<p>The tokens of this session cannot be repaired: send its user through authorization again. The user was told as well, under their recent activity.</p></div>
+</section>
+<section class="panel" aria-labelledby="timeline">
+<header><h2 id="timeline">Every use of this session <code>…${incident.session}</code></h2></header>
+<div class="scroll" tabindex="0" role="region" aria-label="Timeline"><table>
+<thead><tr><th scope="col">Time</th><th scope="col">What</th><th scope="col">Credential</th><th scope="col">Address</th><th scope="col">User agent</th></tr></thead>
+<tbody>
+${timeline.map((one, place) => row(incident, one, timeline[place - 1]))}</tbody>
+</table></div>
+</section>`,
+  );
+}
+
+function row(
+  { id, generation }: Incident,
+  one: IncidentProps['timeline'][number],
+  before: Presentation | undefined,
+): Html {
+  const gap = before && `${duration(one.at - before.at)} later`;
+  const cut = one.id === id && html` <span class="badge danger">Cut</span>`;
+  const same = one.generation === generation && html` <span class="badge warning">came twice</span>`;
+  const credential = one.generation === 0 ? 'code' : `refresh token ${one.generation}`;
+  const what = one.reason === 'by_another_application' ? 'Another application presented it' : one.title;
+  return html`<tr><td class="fit">${exactMoment(one.at)}${gap && html`<br><span class="small muted">${gap}</span>`}</td><td>${what}${cut}</td><td>${one.endpoint === 'authorize' ? 'code, issued' : html`${credential}${same}`}</td><td>${one.address}</td><td>${one.userAgent}</td></tr>
+`;
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { RequestLog } from '../../src/request-log/request-log.ts';
+import { mails, mailsTo } from '../accounts/mails.ts';
+import { HOUR, refreshForm, SECOND, Service, type TestClient, type Visitor } from '../service.ts';
+import { Developer, pathOf } from './developer.ts';
+
+const SERVER = { 'user-agent': 'photo-wall/2.1', 'x-forwarded-for': '203.0.113.7' };
+const THIEF = { 'user-agent': 'curl/8.9', 'x-forwarded-for': '198.51.100.66' };
+
+describe('incidents', () => {
+  let service: Service;
+  let developer: Developer;
+  let client: TestClient;
+  let user: Visitor;
+  let refreshToken: string;
+
+  before(async () => {
+    service = await Service.start({ POSTERN_TRUST_PROXY: 'true' });
+  });
+  beforeEach(async () => {
+    developer = await Developer.arrive(service);
+    user = await service.signedIn();
+    client = await service.createClient({ ownerId: developer.visitor.user.id });
+    refreshToken = (await service.tokens(client, user)).refresh_token;
+  });
+  after(() => service.stop());
+
+  const refreshFrom = (headers: Record<string, string>, token = refreshToken) =>
+    service.post('/oauth/token', refreshForm(client, token), headers);
+
+  async function incident(): Promise<string> {
+    const list = await developer.get(`${pathOf(client)}/incidents`);
+    const path = new RegExp(`href="(${pathOf(client)}/incidents/[^"]+)"`).exec(list.text)?.[1];
+    assert.ok(path, 'the incident is listed');
+    return (await developer.get(path)).text;
+  }
+
+  it('two parallel refreshes from one address: the verdict says so and how to mend it', async () => {
+    const [a, b] = await Promise.all([refreshFrom(SERVER), refreshFrom(SERVER)]);
+    assert.deepEqual([a!.status, b!.status].toSorted(), [200, 400]);
+    const page = await incident();
+    assert.match(page, /Same address, \d+ ms apart: most likely two parallel refreshes/);
+    assert.match(page, /single-flight/);
+  });
+
+  it('another network and another client: most likely a leak, with both in the timeline', async () => {
+    await refreshFrom(SERVER);
+    service.clock.advance(90 * SECOND);
+    await refreshFrom(THIEF);
+    service.clock.advance(SECOND);
+    await refreshFrom(THIEF);
+    const page = await incident();
+    assert.match(page, /Another network and another client, 90 s apart: most likely a leak/);
+    for (const text of ['203.0.113.7', 'photo-wall/2.1', '198.51.100.66', 'curl/8.9'])
+      assert.ok(page.includes(text), text);
+    assert.equal(page.match(/198\.51\.100\.66/g)!.length, 2, 'what came after the cut is there too');
+  });
+
+  it('the same client later: the new token was not stored', async () => {
+    await refreshFrom(SERVER);
+    service.clock.advance(HOUR);
+    await refreshFrom(SERVER);
+    assert.match(await incident(), /Same address and client, 60 minutes apart: .* lost or not stored/);
+  });
+
+  it('a code that came twice is an incident as well', async () => {
+    const issued = await service.authorize(client, user);
+    await service.exchange(client, issued);
+    await service.exchange(client, issued);
+    assert.match(await incident(), /two parallel exchanges of one code/);
+  });
+
+  it('another application that presents a token: the owner of the grant is told, without its address', async () => {
+    const other = await service.createClient();
+    await refreshFrom(SERVER);
+    await service.post('/oauth/token', refreshForm(other, refreshToken), THIEF);
+    const page = await incident();
+    assert.match(page, /Another application presented a token of this session: most likely a leak/);
+    assert.ok(!page.includes('198.51.100.66'));
+  });
+
+  it('the owner gets a mail with a link, a storm sends one, and the user sees it too', async () => {
+    const { email } = developer.visitor.user;
+    for (let i = 0; i < 3; i++) {
+      const { refresh_token } = await service.tokens(client, user);
+      await refreshFrom(SERVER, refresh_token);
+      await refreshFrom(SERVER, refresh_token);
+    }
+    await RequestLog.of(service.app).flush();
+    const [mail, ...more] = await mailsTo(service, email);
+    assert.equal(more.length, 0);
+    const { pathname } = new URL(/https?:\/\/\S+/.exec(mail!.text.split('most likely was:')[1]!)![0]);
+    assert.equal((await developer.get(pathname)).status, 200, 'the link opens');
+    assert.ok(!mail!.text.includes(refreshToken.slice(-8)));
+    assert.match((await user.get('/account')).text, /an old token of it was used again/);
+    service.clock.advance(HOUR);
+    const { refresh_token } = await service.tokens(client, user);
+    await refreshFrom(SERVER, refresh_token);
+    await refreshFrom(SERVER, refresh_token);
+    await RequestLog.of(service.app).flush();
+    assert.equal((await mailsTo(service, email)).length, 2, 'an hour later there is another');
+    assert.ok((await mails(service)).length >= 2);
+  });
+});
