@@ -36,6 +36,7 @@ import { showApplications } from './dashboard/applications.ts';
 import { confirmDeletion, deleteApplication } from './dashboard/delete-application.ts';
 import { showIncident, showIncidents } from './dashboard/incidents.ts';
 import { createApplication, showNewApplication } from './dashboard/new-application.ts';
+import { runPlayground, showPlayground, showPlaygroundCallback } from './dashboard/playground.ts';
 import { showError, showRequest, showRequests } from './dashboard/requests.ts';
 import { addSecret, confirmSecretRemoval, removeSecret } from './dashboard/secrets.ts';
 import { showUsage } from './dashboard/usage.ts';
@@ -145,6 +146,9 @@ function routes(app: App): Route[] {
     { method: 'GET', path: '/dashboard/apps/:client_id/incidents', handler: showIncidents },
     { method: 'GET', path: '/dashboard/apps/:client_id/incidents/:id', handler: showIncident },
     { method: 'GET', path: '/dashboard/apps/:client_id/usage', handler: showUsage },
+    { method: 'GET', path: '/dashboard/playground', handler: showPlayground },
+    { method: 'POST', path: '/dashboard/playground', handler: runPlayground },
+    { method: 'GET', path: '/dashboard/playground/callback', handler: showPlaygroundCallback },
     { method: 'GET', path: '/errors/:id', handler: showError },
     { method: 'POST', path: '/dashboard/apps/:client_id/secrets', handler: addSecret },
     {

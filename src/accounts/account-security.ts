@@ -2,6 +2,7 @@ import { type Answer, redirect, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
 import { page } from '../page-answer.ts';
 import { deleteAccountPage } from '../pages/delete-account.ts';
+import { isPlayground } from '../protocol/application.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { given } from '../protocol/parameters.ts';
 import type { User } from '../store/store.ts';
@@ -92,7 +93,9 @@ export const deleteAccount = signedIn(
     const { user, browser } = request;
     const fault = await currentPasswordFault(app, request);
     if (fault) return deletion(app, request, fault);
-    if ((await app.store.applications.ownedBy(user.id).list()).length > 0) return deletion(app, request);
+    const owned = await app.store.applications.ownedBy(user.id).list();
+    if (owned.some(({ clientId }) => !isPlayground(clientId))) return deletion(app, request);
+    for (const { clientId } of owned) await app.store.applications.delete(clientId);
     await app.store.users.delete(user, app.now());
     await browser.signOut();
     return withHeaders(redirect('/login?done=deleted'), browser.headers());
@@ -110,7 +113,7 @@ async function deletion(
     app.store.grants.connections(user.id, app.now(), app.now() - app.config.accessTokenTtl),
     app.store.applications.ownedBy(user.id).list(),
   ]);
-  const names = owned.map(({ name }) => name);
+  const names = owned.filter(({ clientId }) => !isPlayground(clientId)).map(({ name }) => name);
   const content = deleteAccountPage({ frame, connections: connections.length, owned: names, fault });
   return page(content, { status: fault ? 400 : 200, headers: browser.headers() });
 }

@@ -2,12 +2,14 @@ import { signedIn } from '../accounts/signed-in.ts';
 import { queryOf } from '../form.ts';
 import { page } from '../page-answer.ts';
 import { dashboardPage } from '../pages/dashboard.ts';
+import { isPlayground } from '../protocol/application.ts';
 import { liveSecrets } from './secret-view.ts';
 
 /** GET /dashboard */
 export const showApplications = signedIn(async (app, { http, user, frame }) => {
   const now = app.now();
-  const applications = await app.store.applications.ownedBy(user.id).list();
+  const all = await app.store.applications.ownedBy(user.id).list();
+  const applications = all.filter(({ clientId }) => !isPlayground(clientId));
   const content = dashboardPage({
     frame,
     done: queryOf(http).get('done') === 'deleted' ? 'The application is deleted.' : undefined,

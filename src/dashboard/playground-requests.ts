@@ -1,0 +1,82 @@
+import type { FastifyRequest } from 'fastify';
+import type { App } from '../app.ts';
+import type { Exchange, RawRequest } from '../pages/playground-exchange.ts';
+import type { PlaygroundApp } from './playground-app.ts';
+
+/**
+ * What the playground sends. It goes to this very server through its own router, with every check, limit and
+ * log of a request from outside, but over no socket: there is no address that anybody could choose.
+ */
+export class PlaygroundRequests {
+  readonly #app: App;
+  readonly #http: FastifyRequest;
+  readonly #own: PlaygroundApp;
+
+  constructor(app: App, http: FastifyRequest, own: PlaygroundApp) {
+    this.#app = app;
+    this.#http = http;
+    this.#own = own;
+  }
+
+  exchangeCode(code: string, verifier: string): Promise<Exchange> {
+    return this.#post('/oauth/token', {
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: this.#own.redirectUri,
+      code_verifier: verifier,
+    });
+  }
+
+  refresh(refreshToken: string): Promise<Exchange> {
+    return this.#post('/oauth/token', { grant_type: 'refresh_token', refresh_token: refreshToken });
+  }
+
+  revoke(token: string): Promise<Exchange> {
+    return this.#post('/oauth/revoke', { token });
+  }
+
+  userinfo(accessToken: string): Promise<Exchange> {
+    return this.#send({
+      method: 'GET',
+      url: `${this.#app.config.baseUrl}/oauth/userinfo`,
+      headers: { authorization: `Bearer ${accessToken}` },
+    });
+  }
+
+  #post(path: string, parameters: Record<string, string>): Promise<Exchange> {
+    const { clientId: client_id, clientSecret: client_secret } = this.#own;
+    return this.#send({
+      method: 'POST',
+      url: this.#app.config.baseUrl + path,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      form: { ...parameters, client_id, client_secret },
+    });
+  }
+
+  async #send(request: RawRequest): Promise<Exchange> {
+    const { method, url, headers, form } = request;
+    const {
+      statusCode,
+      statusMessage,
+      headers: answered,
+      body,
+    } = await this.#http.server.inject({
+      method,
+      url: new URL(url).pathname,
+      headers: { ...headers, 'user-agent': 'Postern playground' },
+      remoteAddress: this.#http.ip,
+      ...(form && { payload: new URLSearchParams(form).toString() }),
+    });
+    const shown = Object.entries(answered).filter(([name]) => SHOWN.test(name));
+    return {
+      request,
+      status: statusCode,
+      statusText: statusMessage,
+      headers: shown.map(([name, value]) => [name, String(value)] as const),
+      body,
+    };
+  }
+}
+
+/** The headers that mean something to a client. */
+const SHOWN = /^(content-type|cache-control|ratelimit-.*|retry-after|www-authenticate|x-request-id)$/;

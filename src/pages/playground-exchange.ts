@@ -1,0 +1,76 @@
+import { type Html, html } from './html.ts';
+
+export type RawRequest = {
+  readonly method: 'GET' | 'POST';
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly form?: Readonly<Record<string, string>>;
+};
+
+export type Exchange = {
+  readonly request: RawRequest;
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: string;
+};
+
+/** A request and its answer as they went over the wire, and the request to take elsewhere. */
+export function exchangePart(exchange: Exchange, place: number): Html {
+  const { request, status } = exchange;
+  const tone = status < 400 ? 'success' : 'danger';
+  const why = errorUriOf(exchange);
+  return html`<section class="panel" aria-label="Request ${place + 1}">
+<header class="row"><h2>${request.method} ${new URL(request.url).pathname}</h2><span class="badge ${tone}">${status}</span></header>
+<div class="body stack">
+${code(`request-${place}`, 'Request', rawRequest(request))}
+${code(`response-${place}`, 'Response', rawResponse(exchange))}
+${why && html`<p><a href="${why}">Why it failed: the entry in the request log</a></p>`}
+<details><summary>As curl</summary>${code(`curl-${place}`, 'curl', asCurl(request))}</details>
+<details><summary>As TypeScript</summary>${code(`ts-${place}`, 'TypeScript', asTypeScript(request))}</details>
+</div>
+</section>`;
+}
+
+/** Text to read and to take along. */
+export function code(id: string, label: string, text: string): Html {
+  return html`<div class="stack tight"><div class="row spread"><h3>${label}</h3><button type="button" class="small" data-copy="${id}" hidden>Copy<span class="visually-hidden"> ${label}</span></button></div>
+<pre tabindex="0" role="region" aria-label="${label}"><code id="${id}">${text}</code></pre></div>`;
+}
+
+/** Only the path: the entry is on this very server. */
+function errorUriOf({ body }: Exchange): string | undefined {
+  const uri = /"error_uri":"([^"]+)"/.exec(body)?.[1];
+  return uri && new URL(uri).pathname;
+}
+
+function rawRequest({ method, url, headers, form }: RawRequest): string {
+  const { host, pathname } = new URL(url);
+  const lines = [`${method} ${pathname} HTTP/1.1`, `Host: ${host}`];
+  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
+  if (form) lines.push('', new URLSearchParams(form).toString().replaceAll('&', '\n&'));
+  return lines.join('\n');
+}
+
+function rawResponse({ status, statusText, headers, body }: Exchange): string {
+  const lines = [`HTTP/1.1 ${status} ${statusText}`, ...headers.map(([name, value]) => `${name}: ${value}`)];
+  return `${lines.join('\n')}\n\n${body}`;
+}
+
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+export function asCurl({ url, headers, form }: RawRequest): string {
+  const parts = [`curl -i ${shellQuoted(url)}`];
+  if (!form)
+    for (const [name, value] of Object.entries(headers)) parts.push(`-H ${shellQuoted(`${name}: ${value}`)}`);
+  for (const [name, value] of Object.entries(form ?? {}))
+    parts.push(`--data-urlencode ${shellQuoted(`${name}=${value}`)}`);
+  return parts.join(' \\\n  ');
+}
+
+export function asTypeScript({ method, url, headers, form }: RawRequest): string {
+  const options = form
+    ? `{\n  method: '${method}',\n  body: new URLSearchParams(${JSON.stringify(form, null, 2).replaceAll('\n', '\n  ')}),\n}`
+    : `{ headers: ${JSON.stringify(headers)} }`;
+  return `const response = await fetch(${JSON.stringify(url)}, ${options});\nconsole.log(response.status, await response.json());`;
+}
