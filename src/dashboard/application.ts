@@ -6,6 +6,7 @@ import { type ApplicationProps, applicationPage } from '../pages/application.ts'
 import { nearWords } from '../pages/usage.ts';
 import { exampleAuthorizeUrl } from '../protocol/application.ts';
 import { newId } from '../protocol/credentials.ts';
+import { formatScope } from '../protocol/scope.ts';
 import { inputOf, readApplicationForm } from './application-form.ts';
 import { applicationPath, notFound, type OwnedRequest, owned } from './owned.ts';
 import { secretViews } from './secret-view.ts';
@@ -83,6 +84,12 @@ export function applicationAnswer(
       ['Metadata', `${baseUrl}/.well-known/oauth-authorization-server`],
     ],
     exampleUrl: exampleAuthorizeUrl(baseUrl, application),
+    quickStart: {
+      baseUrl,
+      clientId: application.clientId,
+      redirectUri: application.redirectUris[0]!,
+      scope: formatScope(application.scope),
+    },
     now,
     ...props,
   });

@@ -6,6 +6,8 @@ import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
 import { buttonForm, copyable, crumbs, moment, notice } from './parts.ts';
 
+import { type QuickStartProps, quickStartsPanel } from './quick-starts.ts';
+
 export type ApplicationProps = Omit<SecretsProps, 'formToken'> & {
   readonly frame: Frame;
   readonly name: string;
@@ -20,6 +22,7 @@ export type ApplicationProps = Omit<SecretsProps, 'formToken'> & {
   readonly limitNotice?: string | undefined;
   readonly endpoints: readonly (readonly [name: string, address: string])[];
   readonly exampleUrl: string;
+  readonly quickStart: QuickStartProps;
 };
 
 /** All of one application: its credentials, its settings, what an integration needs, and how to end it. */
@@ -44,6 +47,7 @@ ${disabledBy !== null && notice('warning', DISABLED[disabledBy])}
 ${secretsPanel({ ...props, formToken: frame.formToken })}
 ${settings(props)}
 ${integration(props)}
+${quickStartsPanel(props.quickStart)}
 ${ending(props)}`,
   );
 }
