@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import {
+  authorizePath,
+  MINUTE,
+  newVerifier,
+  type Reply,
+  SECOND,
+  Service,
+  type TestClient,
+  type TestUser,
+  type Visitor,
+} from '../service.ts';
+import { launchBrowser, NO_BROWSER, newVisit } from './browser.ts';
+
+/** A developer with nothing in hand but the error response, and a browser that is signed in. */
+describe('a developer finds out why it failed', { skip: NO_BROWSER }, () => {
+  let service: Service;
+  let browser: Browser;
+  let page: Page;
+  let developer: TestUser;
+  let user: Visitor;
+  let client: TestClient;
+
+  before(async () => {
+    service = await Service.startWhereItSays();
+    browser = await launchBrowser();
+    ({ page } = await newVisit(browser));
+    developer = await service.createUser('grace@photos.example', 'Grace Hopper');
+    user = await service.signedIn();
+    client = await service.createClient({
+      ownerId: developer.id,
+      redirectUris: ['https://app.example/callback'],
+    });
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.stop();
+  });
+
+  /** Follows error_uri and reads what stands under “Why it failed”. */
+  async function why(reply: Reply): Promise<string> {
+    assert.notEqual(reply.status, 200);
+    await page.goto(String(reply.body.error_uri));
+    return page.getByRole('region', { name: 'Why it failed' }).innerText();
+  }
+
+  it('signed out it tells nothing, and signing in leads to the very entry', async () => {
+    const issued = await service.authorize(client, user);
+    const reply = await service.exchange(client, issued, { redirect_uri: 'https://app.example/callback/' });
+    const answer = await page.goto(String(reply.body.error_uri));
+    assert.equal(answer!.status(), 404);
+    await page.getByRole('link', { name: 'Sign in' }).click();
+    await page.getByLabel('E-mail').fill(developer.email);
+    await page.getByLabel('Password', { exact: true }).fill(developer.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL(`**/dashboard/apps/${client.clientId}/requests/*`);
+    const marked = await page.locator('mark.sent').allInnerTexts();
+    assert.deepEqual(marked, ['/'], 'the one character that is too much is marked');
+  });
+
+  it('a wrong verifier', async () => {
+    const issued = await service.authorize(client, user);
+    const reply = await service.exchange(client, issued, { code_verifier: newVerifier() });
+    assert.match(await why(reply), /hashes to .+…, the code was issued for .+…/);
+  });
+
+  it('a code that was kept too long', async () => {
+    const issued = await service.authorize(client, user);
+    service.clock.advance(5 * MINUTE + 12 * SECOND);
+    assert.match(await why(await service.exchange(client, issued)), /expired 12 s before this request/);
+  });
+
+  it('a secret from another environment', async () => {
+    const reply = await service.refresh(client, 'x', { client_secret: 'postern_cs_of_another_environment' });
+    assert.match(await why(reply), /ends in …ment, is no secret of this application/);
+  });
+
+  it('two refreshes at once, with the way to the incident', async () => {
+    const { refresh_token } = await service.tokens(client, user);
+    const both = await Promise.all([
+      service.refresh(client, refresh_token),
+      service.refresh(client, refresh_token),
+    ]);
+    const refused = both.find(({ status }) => status === 400)!;
+    assert.match(await why(refused), /one rotation old[\s\S]*single-flight/);
+    await page.getByRole('link', { name: /See the incident/ }).click();
+    await page.getByText('most likely two parallel refreshes').waitFor();
+  });
+
+  it('an unregistered redirect_uri, from the page that the user saw', async () => {
+    await page.goto(
+      service.url + authorizePath({ ...client, redirectUri: 'https://app.example/' }, newVerifier()),
+    );
+    await page.getByText('For the developer').click();
+    await page.getByRole('link', { name: 'see this request in its log' }).click();
+    assert.equal((await page.locator('mark.expected').allInnerTexts()).join(''), 'callback');
+  });
+
+  it('walks through the playground with a real consent screen', async () => {
+    await page.goto(`${service.url}/dashboard/apps/${client.clientId}`);
+    await page.getByRole('link', { name: 'Playground' }).click();
+    await page.getByRole('link', { name: 'Go to authorization' }).click();
+    await page.getByRole('button', { name: /Allow/ }).click();
+    await page.getByRole('button', { name: 'Exchange the code' }).click();
+    await page.getByRole('button', { name: 'Read userinfo' }).click();
+    await page.getByText(developer.email).first().waitFor();
+    await page.getByRole('button', { name: 'Two parallel refreshes' }).click();
+    await page.getByRole('link', { name: /Why it failed/ }).click();
+    await page.getByText('A refresh token was used twice').first().waitFor();
+  });
+});
