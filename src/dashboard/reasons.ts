@@ -314,10 +314,19 @@ const SUCCESSES: Readonly<Record<string, string>> = {
   code_exchanged: 'The code was exchanged for tokens',
   refreshed: 'The tokens were refreshed',
   revoked: 'The session was revoked',
-  access_token_revoked: 'An access token was revoked, if it was this application’s',
-  nothing_revoked:
-    'Nothing to revoke: the token was unknown, expired, already revoked or another application’s',
+  access_token_revoked: 'An access token was revoked',
+  nothing_revoked: 'Nothing to revoke',
 };
+
+/** What a success leaves open. */
+const REMARKS: Readonly<Record<string, string>> = {
+  access_token_revoked: 'If the token was not issued to this application, nothing was changed.',
+  nothing_revoked:
+    'The token was unknown, expired, already revoked or another application’s. The answer is the same in every case, so that it cannot be used to test tokens.',
+};
+
+export const remarkOn = ({ error, reason }: LogEntry): string | undefined =>
+  error === '' ? REMARKS[reason] : undefined;
 
 export const FAILURE_REASONS: readonly string[] = Object.keys(FAILURES);
 

@@ -11,7 +11,7 @@ import { CHOICES, requestsPage } from '../pages/requests.ts';
 import { RequestLog } from '../request-log/request-log.ts';
 import type { LogEntry, LogFilter } from '../store/request-records.ts';
 import { applicationPath, isId, notFound, owned, parameter } from './owned.ts';
-import { explain, titleOf } from './reasons.ts';
+import { explain, remarkOn, titleOf } from './reasons.ts';
 
 const PAGE = 50;
 const HOUR_MS = 3_600_000;
@@ -78,7 +78,8 @@ export const showRequest = owned(async (app, { http, application, frame }) => {
   const [earlier, incident] = await Promise.all([firstUse(app, entry), log.incident(clientId, id)]);
   const explained = explain(entry, earlier);
   const title = titleOf(entry);
-  return page(requestPage({ frame, clientId, name, entry, title, explained, incident: incident?.id }));
+  const props = { entry, title, explained, remark: remarkOn(entry), incident: incident?.id };
+  return page(requestPage({ frame, clientId, name, ...props }));
 });
 
 /** The success that used the same code or token before. */

@@ -62,25 +62,26 @@ ${notice('warning', verdict.words)}
 </section>
 <section class="panel" aria-labelledby="timeline">
 <header><h2 id="timeline">Every use of this session <code>…${incident.session}</code></h2></header>
-<div class="scroll" tabindex="0" role="region" aria-label="Timeline"><table>
-<thead><tr><th scope="col">Time</th><th scope="col">What</th><th scope="col">Credential</th><th scope="col">Address</th><th scope="col">User agent</th></tr></thead>
-<tbody>
-${timeline.map((one, place) => row(incident, one, timeline[place - 1]))}</tbody>
-</table></div>
+<ol class="list compact">
+${timeline.map((one, place) => presentation(incident, one, timeline[place - 1]))}</ol>
 </section>`,
   );
 }
 
-function row(
+function presentation(
   { id, generation }: Incident,
   one: IncidentProps['timeline'][number],
   before: Presentation | undefined,
 ): Html {
-  const gap = before && `${duration(one.at - before.at)} later`;
-  const cut = one.id === id && html` <span class="badge danger">Cut</span>`;
-  const same = one.generation === generation && html` <span class="badge warning">came twice</span>`;
-  const credential = one.generation === 0 ? 'code' : `refresh token ${one.generation}`;
+  const gap = before && html`<strong>${duration(one.at - before.at)} later</strong>`;
+  const cut = one.id === id && html`<span class="badge danger">Cut</span>`;
+  const shown = one.endpoint !== 'authorize';
+  const twice = shown && one.generation === generation && html`<span class="badge warning">Came twice</span>`;
+  const credential = one.generation === 0 ? 'the code' : `refresh token ${one.generation}`;
   const what = one.reason === 'by_another_application' ? 'Another application presented it' : one.title;
-  return html`<tr><td class="fit">${exactMoment(one.at)}${gap && html`<br><span class="small muted">${gap}</span>`}</td><td>${what}${cut}</td><td>${one.endpoint === 'authorize' ? 'code, issued' : html`${credential}${same}`}</td><td>${one.address}</td><td>${one.userAgent}</td></tr>
+  return html`<li class="stack tight">
+<div class="row"><span>${what}</span>${twice}${cut}</div>
+<div class="row tight small muted">${exactMoment(one.at)}${gap}${shown && html`<span>${credential}</span>`}<span>${one.address}</span><span>${one.userAgent}</span></div>
+</li>
 `;
 }

@@ -23,8 +23,8 @@ export function exchangePart(exchange: Exchange, place: number): Html {
   return html`<section class="panel" aria-label="Request ${place + 1}">
 <header class="row"><h2>${request.method} ${new URL(request.url).pathname}</h2><span class="badge ${tone}">${status}</span></header>
 <div class="body stack">
-${code(`request-${place}`, 'Request', rawRequest(request))}
-${code(`response-${place}`, 'Response', rawResponse(exchange))}
+${code(`request-${place}`, 'Request', rawRequest(request), 'verbatim')}
+${code(`response-${place}`, 'Response', rawResponse(exchange), 'verbatim')}
 ${why && html`<p><a href="${why}">Why it failed: the entry in the request log</a></p>`}
 <details><summary>As curl</summary>${code(`curl-${place}`, 'curl', asCurl(request))}</details>
 <details><summary>As TypeScript</summary>${code(`ts-${place}`, 'TypeScript', asTypeScript(request))}</details>
@@ -33,9 +33,9 @@ ${why && html`<p><a href="${why}">Why it failed: the entry in the request log</a
 }
 
 /** Text to read and to take along. */
-export function code(id: string, label: string, text: string): Html {
+export function code(id: string, label: string, text: string, className = ''): Html {
   return html`<div class="stack tight"><div class="row spread"><h3>${label}</h3><button type="button" class="small" data-copy="${id}" hidden>Copy<span class="visually-hidden"> ${label}</span></button></div>
-<pre tabindex="0" role="region" aria-label="${label}"><code id="${id}">${text}</code></pre></div>`;
+<pre class="${className}" tabindex="0" role="region" aria-label="${label}"><code id="${id}">${text}</code></pre></div>`;
 }
 
 /** Only the path: the entry is on this very server. */

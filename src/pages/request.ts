@@ -14,19 +14,21 @@ export type RequestProps = {
   readonly title: string;
   /** Of a failure: the exact reason and what helps. */
   readonly explained: { readonly why: string; readonly cure: string } | undefined;
+  readonly remark: string | undefined;
   /** The incident that this request began. */
   readonly incident: string | undefined;
 };
 
 /** One request: what came of it, why, and what to do. */
 export function requestPage(props: RequestProps): Html {
-  const { frame, clientId, entry, title, explained, incident } = props;
+  const { frame, clientId, entry, title, explained, incident, remark } = props;
   return shellLayout(
     title,
     'dashboard',
     frame,
     html`${applicationHead(props, 'requests', title, [[`/dashboard/apps/${clientId}/requests`, 'Requests']])}
 ${explained && reason(entry, explained)}
+${remark && html`<p>${remark}</p>`}
 ${incident && html`<p><a href="/dashboard/apps/${clientId}/incidents/${incident}">See the incident: every use of this session’s tokens</a></p>`}
 ${facts(entry)}`,
   );

@@ -49,7 +49,7 @@ export function requestsPage(props: RequestsProps): Html {
     html`${applicationHead(props, 'requests', 'Requests')}
 <p class="muted">What was asked in this application’s name at authorize, token and revoke, the newest first. Kept for 30 days, 2,000 at most. Each failure says why.</p>
 ${filterForm(props)}
-<section class="panel">${entries.length === 0 ? nothing(props) : table(clientId, entries)}</section>
+<section class="panel">${entries.length === 0 ? nothing(props) : html`<ol class="list compact">\n${entries.map((entry) => item(clientId, entry))}</ol>`}</section>
 ${(older || newest) && html`<nav class="row" aria-label="Pages">${newest && html`<a class="button" href="${newest}">Newest</a>`}${older && html`<a class="button" href="${older}" rel="next">Older</a>`}</nav>`}`,
   );
 }
@@ -77,19 +77,18 @@ function nothing({ clientId, filtered }: RequestsProps): Html {
       );
 }
 
-function table(clientId: string, entries: RequestsProps['entries']): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Requests"><table>
-<thead><tr><th scope="col">Time</th><th scope="col">Endpoint</th><th scope="col">Outcome</th><th scope="col">Address</th><th scope="col" class="number">Latency</th></tr></thead>
-<tbody>
-${entries.map((entry) => row(clientId, entry))}</tbody>
-</table></div>`;
-}
-
-function row(clientId: string, entry: RequestsProps['entries'][number]): Html {
-  const { id, at, endpoint, title, error, address, latencyUs } = entry;
-  return html`<tr><td class="fit">${exactMoment(at)}</td><td>${endpoint}</td><td><a href="/dashboard/apps/${clientId}/requests/${id}">${title}</a> ${outcomeBadge(error)}</td><td>${address}</td><td class="number fit">${latency(latencyUs)}</td></tr>
+function item(clientId: string, entry: RequestsProps['entries'][number]): Html {
+  const { id, at, endpoint, title, error, address, userAgent, latencyUs } = entry;
+  return html`<li class="stack tight">
+<div class="row"><a href="/dashboard/apps/${clientId}/requests/${id}">${title}</a>${outcomeBadge(error)}</div>
+<div class="row tight small muted">${exactMoment(at)}<span>${endpoint}</span><span>${address}</span><span>${shortened(userAgent)}</span><span>${latency(latencyUs)}</span><span class="mono">${id}</span></div>
+</li>
 `;
 }
+
+const LONGEST_SHOWN = 60;
+const shortened = (userAgent: string): string =>
+  userAgent.length <= LONGEST_SHOWN ? userAgent : `${userAgent.slice(0, LONGEST_SHOWN)}…`;
 
 export const outcomeBadge = (error: string): Html =>
   error === ''

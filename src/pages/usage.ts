@@ -70,9 +70,9 @@ function figures({ bars, activeUsers, peak, limit, room }: UsageProps): Html {
 const number = (value: number): string => value.toLocaleString('en-GB');
 
 const WIDTH = 720;
-const HEIGHT = 180;
-const FLOOR = HEIGHT - 24;
-const TOP = 16;
+const HEIGHT = 190;
+const FLOOR = HEIGHT - 30;
+const TOP = 22;
 
 function chartPanel(props: UsageProps): Html {
   const { bars, span } = props;
@@ -104,7 +104,7 @@ function chart(bars: readonly UsageBar[], span: UsageProps['span']): Html {
 `;
   };
   return html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="Requests over time; the table below has the figures">
-<line class="axis" x1="0" y1="${FLOOR + 0.5}" x2="${WIDTH}" y2="${FLOOR + 0.5}"/><text x="0" y="11">${number(most)}</text>
+<line class="axis" x1="0" y1="${FLOOR + 0.5}" x2="${WIDTH}" y2="${FLOOR + 0.5}"/><text x="0" y="16">${number(most)}</text>
 ${bars.map(column)}</svg>`;
 }
 

@@ -32,7 +32,7 @@ describe('the request log', () => {
   after(() => service.stop());
 
   const list = async (query = '') => (await owner.get(`${pathOf(client)}/requests${query}`)).text;
-  const entries = (page: string) => page.match(/<tr><td class="fit">/g)?.length ?? 0;
+  const entries = (page: string) => page.match(/<li class="stack tight">/g)?.length ?? 0;
   const written = async () => {
     await RequestLog.of(service.app).flush();
     return service.rows(`SELECT * FROM request_log WHERE client_id = '${client.clientId}' ORDER BY id`);
@@ -47,7 +47,7 @@ describe('the request log', () => {
     assert.deepEqual(
       titles.map((title) => title!.slice(0, 20)),
       [
-        'Nothing to revoke: t',
+        'Nothing to revoke',
         'The session was revo',
         'The code was exchang',
         'The user allowed it,',
