@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import { type Answer, errorAnswer, type Note, withHeaders } from '../answer.ts';
+import { type Answer, errorAnswer, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
 import { hashClientSecret, secretMatches } from '../protocol/client-secret.ts';
 import type { ErrorCode } from '../protocol/errors.ts';
 import { decode, given, parseBody, parseForm } from '../protocol/parameters.ts';
 import type { Application } from '../store/store.ts';
-import { ClientLimits } from './client-limits.ts';
+import { ClientLimits, type RequestLimit } from './client-limits.ts';
 
 /** A request from an application that has proven who it is. */
 export type ClientRequest = {
@@ -39,42 +39,62 @@ const NEVER_IN_QUERY = [
 ];
 
 /**
- * Every request to the token and revocation endpoints goes through here, in this order: body, rate
- * limit, missing parameters, client authentication, the shared limit, and then the deed.
+ * Every request to the token and revocation endpoints goes through here. One that names a client is
+ * counted whatever comes of it, and its answer says what is left of the limit, even when we failed.
  */
 export function clientEndpoint(
   app: App,
-  { demand, act }: ClientEndpoint,
+  endpoint: ClientEndpoint,
 ): (request: FastifyRequest) => Promise<Answer> {
   const limits = ClientLimits.of(app);
   return async (http) => {
     const now = app.now();
-    const { parameters, clientId, clientSecret, fault } = readClientParameters(http);
-    const limit = clientId === undefined ? undefined : limits.countRequest(clientId, http.ip, now);
-    const refuse = (error: ErrorCode, note?: Note) =>
-      withHeaders(errorAnswer(error, note), limit?.headers() ?? {});
-
-    if (fault !== undefined) return refuse('invalid_request', { reason: fault });
-    if (limit?.exceeded) {
-      app.metrics?.limitRefused('address');
-      return withHeaders(refuse('rate_limit_exceeded', { reason: 'address' }), limit.retryAfter());
+    const read = readClientParameters(http);
+    const limit = read.clientId === undefined ? undefined : limits.countRequest(read.clientId, http.ip, now);
+    let answer: Answer;
+    try {
+      answer = await answerClient(app, endpoint, read, limit, now);
+    } catch (error) {
+      app.log.error({ err: error, request: http.id }, 'a request failed');
+      answer = errorAnswer('server_error');
     }
-    const demanded = demand(parameters);
-    if (demanded) return refuse(demanded);
-    if (limit === undefined || clientId === undefined || clientSecret === undefined)
-      return refuse('invalid_request');
-
-    const application = await authenticate(app, clientId, clientSecret, now);
-    if (!application) return refuse('invalid_client');
-    const note = { client: application.clientId };
-    await limit.countAuthenticated();
-    if (limit.exceeded) {
-      app.metrics?.limitRefused('client');
-      return withHeaders(refuse('rate_limit_exceeded', { ...note, reason: 'client' }), limit.retryAfter());
-    }
-    const answer = await act(app, { application, parameters, now });
-    return { ...withHeaders(answer, limit.headers()), note: { ...note, ...answer.note } };
+    return limit ? withHeaders(answer, limit.headers()) : answer;
   };
+}
+
+/** In the order of the contract: body, limit, missing parameters, who it is, the shared limit, and then the deed. */
+async function answerClient(
+  app: App,
+  { demand, act }: ClientEndpoint,
+  { parameters, clientId, clientSecret, fault }: Read,
+  limit: RequestLimit | undefined,
+  now: number,
+): Promise<Answer> {
+  if (fault !== undefined) return errorAnswer('invalid_request', { reason: fault });
+  if (limit?.exceeded) return tooMany(app, limit, 'address');
+  const demanded = demand(parameters);
+  if (demanded) return errorAnswer(demanded);
+  if (limit === undefined || clientId === undefined || clientSecret === undefined)
+    return errorAnswer('invalid_request');
+
+  const application = await authenticate(app, clientId, clientSecret, now);
+  if (!application) return errorAnswer('invalid_client');
+  const counted = limit.countAuthenticated();
+  if (counted) await counted;
+  if (limit.exceeded) return tooMany(app, limit, 'client', application);
+  const answer = await act(app, { application, parameters, now });
+  return { ...answer, note: { client: application.clientId, reason: answer.note?.reason } };
+}
+
+function tooMany(
+  app: App,
+  limit: RequestLimit,
+  counter: 'address' | 'client',
+  application?: Application,
+): Answer {
+  app.metrics?.limitRefused(counter);
+  const note = { client: application?.clientId, reason: counter };
+  return withHeaders(errorAnswer('rate_limit_exceeded', note), limit.retryAfter());
 }
 
 /** The parameters of a request and, among them or in its header, who it says it is from. */

@@ -1,3 +1,5 @@
+import { hashClientSecret } from '../protocol/client-secret.ts';
+import { newId } from '../protocol/credentials.ts';
 import { APPLICATION_COLUMNS, applicationOf, insertApplication, insertSecret } from './application-rows.ts';
 import type { Driver, Row, Statement } from './driver.ts';
 import { OwnedApplicationsInSql } from './owned-applications.ts';
@@ -88,20 +90,26 @@ export class Applications implements ApplicationStore {
     othersExpireAt: number,
     now: number,
   ): Promise<boolean> {
-    if (!(await this.#load(clientId))) return false;
-    await this.#change([
+    // Two may be live: the newest of those there, until the overlap ends, and the one that is added.
+    const [, , added] = await this.#change([
       {
-        sql: 'DELETE FROM application_secrets WHERE client_id = $1 AND expires_at <= $2',
-        values: [clientId, now],
+        sql: `DELETE FROM application_secrets WHERE client_id = $1 AND id <> (
+            SELECT id FROM application_secrets WHERE client_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1)`,
+        values: [clientId],
       },
       {
         sql: `UPDATE application_secrets SET expires_at = $2
           WHERE client_id = $1 AND (expires_at IS NULL OR expires_at > $2)`,
         values: [clientId, othersExpireAt],
       },
-      insertSecret(clientId, secret, now),
+      {
+        sql: `INSERT INTO application_secrets (client_id, id, hash, tail, created_at)
+          SELECT client_id, $2, $3, $4, CAST($5 AS BIGINT) FROM applications WHERE client_id = $1
+          RETURNING id`,
+        values: [clientId, newId(), hashClientSecret(secret), secret.slice(-4), now],
+      },
     ]);
-    return true;
+    return added!.length > 0;
   }
 
   async delete(clientId: string): Promise<boolean> {
