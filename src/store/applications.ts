@@ -1,5 +1,3 @@
-import { hashClientSecret } from '../protocol/client-secret.ts';
-import { newId } from '../protocol/credentials.ts';
 import { APPLICATION_COLUMNS, applicationOf, insertApplication, insertSecret } from './application-rows.ts';
 import type { Driver, Row, Statement } from './driver.ts';
 import { OwnedApplicationsInSql } from './owned-applications.ts';
@@ -102,12 +100,7 @@ export class Applications implements ApplicationStore {
           WHERE client_id = $1 AND (expires_at IS NULL OR expires_at > $2)`,
         values: [clientId, othersExpireAt],
       },
-      {
-        sql: `INSERT INTO application_secrets (client_id, id, hash, tail, created_at)
-          SELECT client_id, $2, $3, $4, CAST($5 AS BIGINT) FROM applications WHERE client_id = $1
-          RETURNING id`,
-        values: [clientId, newId(), hashClientSecret(secret), secret.slice(-4), now],
-      },
+      insertSecret(clientId, secret, now),
     ]);
     return added!.length > 0;
   }
