@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { destination, pino } from 'pino';
 import { Mailer } from '../accounts/mail.ts';
@@ -70,6 +71,10 @@ function explainListenError(config: Config): (error: NodeJS.ErrnoException) => n
 function greet(config: Config, firstStart: boolean): void {
   const lines = [`Postern listens on ${config.baseUrl}`, `Data and key: ${config.dataDir}`];
   if (firstStart) lines.push('The key was made just now. Keep a copy: without it every token ends.');
+  if (config.smtpUrl === undefined)
+    lines.push(
+      `Mail is written to ${join(config.dataDir, 'outbox')}; POSTERN_SMTP_URL names a server to send it.`,
+    );
   lines.push(
     'Next: bin/postern users create --email you@example.com --name "Your Name" --email-verified',
     '      bin/postern apps create --name "My app" --owner you@example.com --redirect-uri http://localhost:4000/callback',
