@@ -92,7 +92,8 @@ export const deleteAccount = signedIn(
     const { user, browser } = request;
     const fault = await currentPasswordFault(app, request);
     if (fault) return deletion(app, request, fault);
-    if ((await app.store.applications.ownedBy(user.id).list()).length > 0) return deletion(app, request);
+    if ((await app.store.applications.ownedBy(user.id).list()).length > 0)
+      return { ...(await deletion(app, request)), status: 409 };
     await app.store.users.delete(user, app.now());
     await browser.signOut();
     return withHeaders(redirect('/login?done=deleted'), browser.headers());

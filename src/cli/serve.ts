@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { existsSync, mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { destination, pino } from 'pino';
 import { Mailer } from '../accounts/mail.ts';
@@ -124,6 +125,10 @@ function greet(config: Config, firstStart: boolean): void {
     : `Data and key: ${config.dataDir}`;
   const lines = [`Postern listens on ${config.baseUrl}`, place];
   if (firstStart) lines.push('The key was made just now. Keep a copy: without it every token ends.');
+  if (config.smtpUrl === undefined)
+    lines.push(
+      `Mail is written to ${join(config.dataDir, 'outbox')}; POSTERN_SMTP_URL names a server to send it.`,
+    );
   lines.push(
     'Next: bin/postern users create --email you@example.com --name "Your Name" --email-verified',
     '      bin/postern apps create --name "My app" --owner you@example.com --redirect-uri http://localhost:4000/callback',

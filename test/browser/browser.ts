@@ -29,18 +29,15 @@ const QUIET = [
   '--no-pings',
 ];
 
-/**
- * The npm package holds a build for Linux on x86-64 alone. Elsewhere the machine's own Chromium serves,
- * or the one that POSTERN_TEST_CHROMIUM names. Nothing is downloaded.
- */
+/** The npm package holds a build for Linux on x86-64 alone. */
 const FROM_NPM = process.platform === 'linux' && process.arch === 'x64';
-const OWN_BROWSER =
-  process.env.POSTERN_TEST_CHROMIUM ??
-  (FROM_NPM
-    ? undefined
-    : ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path)));
+const INSTALLED = '/usr/bin/chromium';
 
-/** Why there is no browser here, or false: for `skip`. A missing browser is named, not hidden. */
+/** A Chromium of the machine's own: the one that is asked for, or where npm's cannot run the one that is there. */
+const OWN_BROWSER =
+  process.env.POSTERN_TEST_CHROMIUM || (!FROM_NPM && existsSync(INSTALLED) ? INSTALLED : undefined);
+
+/** Why there is no browser here, or false: for `skip`. Nothing is downloaded: a missing browser is named, not hidden. */
 export const NO_BROWSER: string | false =
   OWN_BROWSER || FROM_NPM
     ? false
