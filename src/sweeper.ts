@@ -59,8 +59,16 @@ export class Sweeper {
       const ours = await this.#app.store.leases.take(LEASE, this.#holder, until, now);
       this.#heldUntil = ours ? until : 0;
       this.#askAgainAt = now + LEASE_MS / 3;
+      if (!ours) this.#forgetCount();
     }
     return now < this.#heldUntil;
+  }
+
+  /** Another process counts now: what this one saw of the grants is only getting older. */
+  #forgetCount(): void {
+    this.#position = START;
+    this.#live = 0;
+    this.#app.metrics?.grantsCounted(undefined);
   }
 
   /** One step; true when it reached the end of the grants and starts over with the next. */

@@ -94,7 +94,8 @@ export const deleteAccount = signedIn(
     if (fault) return deletion(app, request, fault);
     if ((await app.store.applications.ownedBy(user.id).list()).length > 0)
       return { ...(await deletion(app, request)), status: 409 };
-    await app.store.users.delete(user, app.now());
+    const deleted = await app.store.users.delete(user, app.now());
+    if (deleted) app.metrics?.grantCut('account_deleted', deleted.grantsEnded);
     await browser.signOut();
     return withHeaders(redirect('/login?done=deleted'), browser.headers());
   },

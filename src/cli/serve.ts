@@ -16,7 +16,7 @@ import type { Store } from '../store/store.ts';
 import { Sweeper } from '../sweeper.ts';
 import { inWords } from './database.ts';
 import { CommandFailed, explainListenError } from './output.ts';
-import { listenForScrapes } from './scrapes.ts';
+import { listenForScrapes, listenForWorkersScrapes } from './scrapes.ts';
 import { superviseWorkers } from './workers.ts';
 
 const DRAIN_MS = 10_000;
@@ -46,6 +46,7 @@ async function serve(config: Config, count: number): Promise<void> {
   }
   // What is wrong with the database or the secret is said once, and not by every worker.
   await openAtStart(config, {}, (store) => store.close());
+  await listenForWorkersScrapes(config);
   superviseWorkers(count, DRAIN_MS + 2_000, () => greet(config, false));
 }
 

@@ -264,6 +264,8 @@ export type NewUser = {
   readonly now: number;
 };
 
+export type DeletedUser = { readonly grantsEnded: number };
+
 export interface UserStore {
   create(user: NewUser): Promise<'created' | 'email_taken'>;
   find(id: string): Promise<User | undefined>;
@@ -278,7 +280,7 @@ export interface UserStore {
   /** To an address that was just proven. `stale`: `from` is no longer the user's. */
   changeEmail(id: string, from: string, to: string, now: number): Promise<'changed' | 'taken' | 'stale'>;
   /** Cuts every grant, and removes the user and all that was kept of them. */
-  delete(user: Pick<User, 'id' | 'email'>, now: number): Promise<boolean>;
+  delete(user: Pick<User, 'id' | 'email'>, now: number): Promise<DeletedUser | undefined>;
 }
 
 export type ProfileChanges = Pick<Profile, 'name' | 'preferredUsername' | 'picture' | 'locale'>;

@@ -18,6 +18,7 @@ const row = (name: string): Row => ({
 /** A database that answers when the test says so, as one across a network may. */
 class SlowDriver implements Driver {
   readonly engine = 'postgres';
+  readonly announcement = [];
   name = 'as it was';
   reads = 0;
   readonly waiting: (() => void)[] = [];

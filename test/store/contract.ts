@@ -529,7 +529,7 @@ function sweepContract(open: () => Promise<Opened>): void {
     let removed = 0;
     let steps = 0;
     while (from) {
-      const step = await store.grants.sweep(from, 7, NOW);
+      const step = await store.grants.sweep(from, 7, NOW, NOW);
       assert.ok(step.removed <= 7);
       removed += step.removed;
       steps++;
@@ -542,18 +542,18 @@ function sweepContract(open: () => Promise<Opened>): void {
 
   test('a walk ends at once in an empty table, and where the last step was full', async () => {
     const start = { userId: '', grantId: '' };
-    assert.deepEqual(await store.grants.sweep(start, 10, NOW), { removed: 0, next: undefined });
+    assert.deepEqual(await store.grants.sweep(start, 10, NOW, NOW), { removed: 0, live: 0, next: undefined });
     await manyGrants(10);
-    const { removed, next } = await store.grants.sweep(start, 10, NOW);
+    const { removed, next } = await store.grants.sweep(start, 10, NOW, NOW);
     assert.ok(removed > 0 && next);
-    assert.deepEqual(await store.grants.sweep(next, 10, NOW), { removed: 0, next: undefined });
+    assert.deepEqual(await store.grants.sweep(next, 10, NOW, NOW), { removed: 0, live: 0, next: undefined });
   });
 
   test('a grant that is rotated while the walk goes on is kept', async () => {
     const link = await issueTokens(store);
     const late = NOW + REFRESH_TTL - 1;
     await rotate(store, link, { now: late });
-    await store.grants.sweep({ userId: '', grantId: '' }, 10, late + 2);
+    await store.grants.sweep({ userId: '', grantId: '' }, 10, late + 2, late + 2);
     assert.equal(await isLive(store, at(link, 2)), true);
   });
 
