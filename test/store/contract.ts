@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
+import { Mailer } from '../../src/accounts/mail.ts';
 import { Passwords } from '../../src/accounts/passwords.ts';
 import type { App } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
@@ -580,7 +581,8 @@ function sweepContract(open: () => Promise<Opened>): void {
     const config = readConfig({});
     const keys = deriveKeys('a secret for tests that is long enough');
     const log = pino({ level: 'silent' });
-    const app: App = { store, config, keys, passwords: new Passwords(), now: () => now, log };
+    const mailer = new Mailer(config, log);
+    const app: App = { store, config, keys, passwords: new Passwords(), mailer, now: () => now, log };
     return new Sweeper(app);
   };
 
