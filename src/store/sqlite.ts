@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import {
   DatabaseUnavailable,
@@ -119,8 +119,7 @@ export class SqliteDriver implements Driver {
   }
 
   #open({ create }: { create: boolean }): void {
-    if (!create && !statSync(this.#path, { throwIfNoEntry: false }))
-      throw new DatabaseUnavailable('the database file is gone');
+    if (!create) this.#forgetAnother();
     const db = new DatabaseSync(this.#path, { timeout: 0 });
     try {
       db.exec(
@@ -133,6 +132,17 @@ export class SqliteDriver implements Driver {
       throw error;
     }
     this.#db = db;
+  }
+
+  /**
+   * Another file in the place of ours is a backup put back. SQLite leaves the log of the file it had
+   * behind and would play it into the one that is there now: a mixture of two databases.
+   */
+  #forgetAnother(): void {
+    const there = statSync(this.#path, { throwIfNoEntry: false });
+    if (!there) throw new DatabaseUnavailable('the database file is gone');
+    if (there.ino !== this.#inode)
+      for (const log of ['-wal', '-shm']) rmSync(this.#path + log, { force: true });
   }
 
   #close(): void {
