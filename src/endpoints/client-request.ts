@@ -62,6 +62,13 @@ export function clientEndpoint(
   };
 }
 
+/** An answer to a request whose body could not even be read: where a header names the client, it counts all the same. */
+export function countedRefusal(app: App, http: FastifyRequest, answer: Answer): Answer {
+  const clientId = basicCredentials(http.headers.authorization)?.clientId;
+  if (clientId === undefined) return answer;
+  return withHeaders(answer, ClientLimits.of(app).countRequest(clientId, http.ip, app.now()).headers());
+}
+
 /** In the order of the contract: body, limit, missing parameters, who it is, the shared limit, and then the deed. */
 async function answerClient(
   app: App,
@@ -112,6 +119,7 @@ export function readClientParameters(http: FastifyRequest): Read {
   return {
     parameters,
     ...credentials,
+    clientId: credentials.clientId ?? inBody.clientId,
     fault: fault ?? queryFault(http.url) ?? (inHeader && bothMethods(inHeader, inBody)),
   };
 }
