@@ -56,7 +56,8 @@ export function buildServer(app: App): FastifyInstance {
     requestTimeout: 15_000,
     connectionTimeout: 60_000,
     keepAliveTimeout: 30_000,
-    http: { headersTimeout: 10_000, maxHeaderSize: 16 * 1024 },
+    // Node looks only so often whether somebody's time is over.
+    http: { headersTimeout: 10_000, maxHeaderSize: 16 * 1024, connectionsCheckingInterval: 1_000 },
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 200 },
   });

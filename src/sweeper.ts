@@ -3,6 +3,8 @@ import { newId } from './protocol/credentials.ts';
 import type { SweepPosition } from './store/store.ts';
 
 const STEP_MS = 1_000;
+/** A consent form may be sent again for an hour; until then its grant must be known, though its code expired. */
+const KEPT_MS = 3600_000;
 const GRANTS_A_STEP = 1_000;
 /** One process sweeps at a time. When it is gone, another takes over after this. */
 const LEASE = 'sweeper';
@@ -76,7 +78,7 @@ export class Sweeper {
     const { store, config } = this.#app;
     const now = this.#app.now();
     // The last access token of a grant may outlive its refresh token when the settings say so.
-    const expiredBefore = now - config.accessTokenTtl;
+    const expiredBefore = now - Math.max(config.accessTokenTtl, KEPT_MS);
     const { next, live } = await store.grants.sweep(this.#position, GRANTS_A_STEP, expiredBefore, now);
     this.#position = next ?? START;
     this.#live += live;

@@ -106,7 +106,10 @@ async function run(app: App, keys: Keyring): Promise<void> {
     // Requests under way are finished; what has not ended by then is cut off.
     setTimeout(() => process.exit(0), DRAIN_MS).unref();
     clearInterval(flushing);
+    // A connection whose last request is answered is closed, though its client would keep it.
+    const idle = setInterval(() => server.server.closeIdleConnections(), 50);
     await server.close();
+    clearInterval(idle);
     scrapes?.close();
     keys.stop();
     await sweeper.stop();
