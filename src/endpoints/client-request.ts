@@ -4,6 +4,7 @@ import type { App } from '../app.ts';
 import { hashClientSecret, secretMatches } from '../protocol/client-secret.ts';
 import type { ErrorCode } from '../protocol/errors.ts';
 import { decode, given, parseBody, parseForm } from '../protocol/parameters.ts';
+import { UnstorableText } from '../store/driver.ts';
 import type { Application } from '../store/store.ts';
 import { ClientLimits, type RequestLimit } from './client-limits.ts';
 
@@ -55,6 +56,8 @@ export function clientEndpoint(
     try {
       answer = await answerClient(app, endpoint, read, limit, now);
     } catch (error) {
+      if (error instanceof UnstorableText)
+        return withHeaders(errorAnswer('invalid_grant'), limit?.headers() ?? {});
       app.log.error({ err: error, request: http.id }, 'a request failed');
       answer = errorAnswer('server_error');
     }

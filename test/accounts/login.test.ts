@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { argon2Sync, createHash, randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { newId } from '../../src/protocol/credentials.ts';
 import {
@@ -23,6 +21,8 @@ before(async () => {
 after(() => Promise.all([service.stop(), proxied.stop()]));
 
 const SESSION = 'postern_session';
+/** Marks a browser that signed in before; it opens nothing. */
+const KNOWN = 'postern_known';
 const WINDOW = 15 * MINUTE;
 
 /** A real hash of the password, but one that costs little: here many sign in, and often. */
@@ -61,7 +61,7 @@ const isSignedIn = async (visitor: Visitor): Promise<boolean> => (await visitor.
 
 function assertSignedIn(answer: Reply): void {
   assert.equal(answer.status, 303);
-  assert.equal(setCookies(answer).length, 1);
+  assert.deepEqual(setCookies(answer).map(nameOf), [SESSION, KNOWN]);
 }
 
 function assertRefused(answer: Reply, status: number): void {
@@ -75,6 +75,7 @@ function assertRefused(answer: Reply, status: number): void {
 }
 
 const setCookies = (answer: Reply): string[] => answer.headers.getSetCookie();
+const nameOf = (cookie: string): string => cookie.slice(0, cookie.indexOf('='));
 
 /** A page without what differs from one showing to the next. */
 const withoutTokens = (page: string): string => page.replaceAll(/name="form_token" value="[^"]*"/g, '');
@@ -95,6 +96,7 @@ describe('signing in', () => {
     assert.equal(answer.headers.get('location'), '/');
     assert.equal(answer.headers.get('cache-control'), 'no-store');
     assert.ok(await isSignedIn(visitor));
+    assert.equal((await visitor.get('/')).headers.get('location'), '/account', 'there it goes on');
   });
 
   test('takes the address in any case and with spaces around it', async () => {
@@ -254,9 +256,7 @@ describe('the session', () => {
     const visitor = await signedIn();
     const id = visitor.cookies.get(SESSION)!;
     assert.match(id, /^[A-Za-z0-9_-]{43}$/);
-    const stored = Buffer.concat(
-      readdirSync(service.folder).map((name) => readFileSync(join(service.folder, name))),
-    );
+    const stored = await service.storedBytes();
     assert.ok(!stored.includes(id));
     assert.ok(stored.includes(createHash('sha256').update(id).digest('hex')));
     assert.ok(!stored.includes(PASSWORD));
@@ -302,9 +302,12 @@ describe('the cookies', () => {
     const [browser = ''] = setCookies(await visitor.get('/login'));
     assert.match(browser, /^postern_browser=[A-Za-z0-9_-]{43};/);
     assert.deepEqual(flagsOf(browser), ['HttpOnly', 'Path=/', 'SameSite=Lax']);
-    const [session = ''] = setCookies(await visitor.signIn());
+    const [session = '', known = '', ...more] = setCookies(await visitor.signIn());
     assert.match(session, /^postern_session=[A-Za-z0-9_-]{43};/);
     assert.deepEqual(flagsOf(session), ['HttpOnly', 'Max-Age=1209600', 'Path=/', 'SameSite=Lax']);
+    assert.match(known, /^postern_known=[A-Za-z0-9_.-]+;/);
+    assert.deepEqual(flagsOf(known), ['HttpOnly', 'Max-Age=31536000', 'Path=/', 'SameSite=Lax']);
+    assert.deepEqual(more, []);
   });
 
   test('over https are also Secure and bound to the host by their names', async () => {
@@ -314,9 +317,12 @@ describe('the cookies', () => {
       const [browser = ''] = setCookies(await visitor.get('/login'));
       assert.match(browser, /^__Host-postern_browser=[A-Za-z0-9_-]{43};/);
       assert.deepEqual(flagsOf(browser), ['HttpOnly', 'Path=/', 'SameSite=Lax', 'Secure']);
-      const [session = ''] = setCookies(await visitor.signIn());
+      const [session = '', known = '', ...more] = setCookies(await visitor.signIn());
       assert.match(session, /^__Host-postern_session=[A-Za-z0-9_-]{43};/);
       assert.deepEqual(flagsOf(session), ['HttpOnly', 'Max-Age=1209600', 'Path=/', 'SameSite=Lax', 'Secure']);
+      assert.match(known, /^__Host-postern_known=[A-Za-z0-9_.-]+;/);
+      assert.deepEqual(flagsOf(known), ['HttpOnly', 'Max-Age=31536000', 'Path=/', 'SameSite=Lax', 'Secure']);
+      assert.deepEqual(more, []);
 
       const id = visitor.cookies.get('__Host-postern_session')!;
       const unbound = await secure.get('/login', { cookie: `postern_session=${id}` });
@@ -401,10 +407,15 @@ describe('a form of another site', () => {
 
   test('cannot use GET either', async () => {
     const visitor = await signedIn();
-    const answer = await visitor.get('/logout');
-    assert.equal(answer.status, 405);
-    assert.equal(answer.headers.get('allow'), 'POST');
-    assert.ok(await isSignedIn(visitor));
+    const { form_token } = await signOutFields(visitor);
+    for (const query of ['', '?return_to=%2F', `?form_token=${form_token}`]) {
+      const answer = await visitor.get(`/logout${query}`);
+      assert.equal(answer.status, 200, 'a page that asks');
+      assert.match(answer.text, /<form[^>]* method="post" action="\/logout">/);
+      assert.equal(answer.headers.get('cache-control'), 'no-store');
+      assert.deepEqual(setCookies(answer), []);
+      assert.ok(await isSignedIn(visitor));
+    }
   });
 });
 
@@ -419,6 +430,24 @@ describe('signing out', () => {
     const thief = await visitorOf(visitor.user);
     thief.cookies.set(SESSION, id);
     assert.ok(!(await isSignedIn(thief)));
+  });
+
+  test('by the page that asks', async () => {
+    const visitor = await signedIn();
+    const page = await visitor.get('/logout');
+    assert.ok(page.text.includes(visitor.user.email));
+    const answer = await visitor.post('/logout', hiddenFields(page.text));
+    assert.equal(answer.status, 303);
+    assert.equal(answer.headers.get('location'), '/');
+    assert.ok(!(await isSignedIn(visitor)));
+    assert.equal((await visitor.get('/logout')).headers.get('location'), '/', 'nobody is there to be asked');
+  });
+
+  test('leaves the mark of the browser, which signs nobody in', async () => {
+    const visitor = await signedIn();
+    await visitor.post('/logout', await signOutFields(visitor));
+    assert.ok(visitor.cookies.has(KNOWN));
+    assert.ok(!(await isSignedIn(visitor)));
   });
 
   test('ends that session alone', async () => {

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { newClientSecret } from '../../src/protocol/client-secret.ts';
 import { newId } from '../../src/protocol/credentials.ts';
@@ -29,6 +27,17 @@ before(async () => {
 after(() => service.stop());
 
 const ISS = 'iss=http%3A%2F%2Fpostern.test';
+
+/** What an error is explained with on its way back to the application: one fixed sentence each. */
+const DESCRIPTIONS = {
+  invalid_request: 'A+required+parameter+is+missing%2C+repeated+or+malformed.',
+  invalid_scope: 'The+scope+is+unknown+or+goes+beyond+what+was+granted.',
+  unsupported_response_type: 'The+response_type+must+be+code.',
+  access_denied: 'The+user+refused+the+request.',
+} as const;
+
+const errorPairs = (error: keyof typeof DESCRIPTIONS): string =>
+  `error=${error}&error_description=${DESCRIPTIONS[error]}&${ISS}`;
 
 /** A query of raw pairs, good but for the changes; undefined leaves one out. */
 function rawPath(client: TestClient, changes: Record<string, string | undefined> = {}, more = ''): string {
@@ -79,19 +88,32 @@ const allow = (visitor: Visitor, fields: Record<string, string>): Promise<Reply>
   decide(visitor, { ...fields, decision: 'allow' });
 
 /** How many grants an application has, from the database itself. */
-function grantsOf({ clientId }: TestClient): number {
-  const database = new DatabaseSync(join(service.folder, 'postern.db'), { readOnly: true });
-  try {
-    const row = database.prepare('SELECT count(*) AS grants FROM grants WHERE client_id = ?').get(clientId);
-    return Number(row!.grants);
-  } finally {
-    database.close();
-  }
+async function grantsOf({ clientId }: TestClient): Promise<number> {
+  const [row] = await service.rows(`SELECT count(*) AS grants FROM grants WHERE client_id = '${clientId}'`);
+  return Number(row!.grants);
+}
+
+const escaped = (text: string): string =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+
+/** What the page tells the developer of the request: text between tags, and these are the page's own. */
+const SENT = /<dt>(client_id|redirect_uri), as received<\/dt><dd><code>([^<]*)<\/code><\/dd>/g;
+
+/** Takes what was sent out of the developer's part of the page; the rest must know nothing of it. */
+function readSent({ text }: Reply): { sent: Map<string, string>; rest: string } {
+  const details = /<details>[\s\S]*?<\/details>/.exec(text)?.[0] ?? '';
+  const sent = new Map([...details.matchAll(SENT)].map(([, name, value]) => [name!, value!]));
+  return { sent, rest: text.replace(details, () => details.replaceAll(SENT, '')) };
 }
 
 describe('an error page, never a redirect', () => {
   const encoded = encodeURIComponent(REDIRECT_URI);
-  const requests: Readonly<Record<string, (client: TestClient) => string>> = {
+  const requests: Record<string, (client: TestClient) => string> = {
     'without client_id': (client) => rawPath(client, { client_id: undefined }),
     'with an empty client_id': (client) => rawPath(client, { client_id: '' }),
     'with an unknown client_id': (client) => rawPath(client, { client_id: 'unknown' }),
@@ -124,10 +146,16 @@ describe('an error page, never a redirect', () => {
     ` ${REDIRECT_URI}`,
     `${REDIRECT_URI}\n`,
     'javascript:alert(1)',
+    "https://evil.example/\"><script>alert(1)</script><a href='https://evil.example/'>&amp;</a></code></details>",
   ]) {
-    const name = `with the unregistered redirect_uri ${JSON.stringify(uri)}`;
     const path = (client: TestClient) => rawPath(client, { redirect_uri: encodeURIComponent(uri) });
-    Object.assign(requests, { [name]: path });
+    requests[`with the unregistered redirect_uri ${JSON.stringify(uri)}`] = path;
+    test(`shows the developer ${JSON.stringify(uri)} as it was sent, as text`, async () => {
+      const client = await service.createClient();
+      const { sent } = readSent(await (await somebody(service)).get(path(client)));
+      assert.equal(sent.get('redirect_uri'), escaped(uri));
+      assert.equal(sent.get('client_id'), client.clientId);
+    });
   }
   for (const [rule, pathOf] of Object.entries(requests)) {
     test(rule, async () => {
@@ -137,7 +165,7 @@ describe('an error page, never a redirect', () => {
         const path = pathOf(client);
         const answer = await visitor.get(path + (path.includes('?') ? more : ''));
         assertPage(answer, 400);
-        assert.doesNotMatch(answer.text, /evil\.example|alert\(1\)/);
+        assert.doesNotMatch(readSent(answer).rest, /evil\.example|client\.example|alert\(1\)/i);
         assert.doesNotMatch(answer.headers.get('content-security-policy') ?? '', /evil|client/);
       }
       assertPage(await service.get(pathOf(client)), 400);
@@ -162,9 +190,10 @@ describe('an error page, never a redirect', () => {
   });
 });
 
-describe('every other error goes back to the application, with iss and the state exactly as sent', () => {
+describe('every other error goes back to the application, with a sentence, iss and the state exactly as sent', () => {
   const STATE = 'a%20b%2B+%FF%zz=&'.slice(0, -1);
-  const requests: readonly (readonly [string, string, Record<string, string | undefined>, string?])[] = [
+  type Changes = Record<string, string | undefined>;
+  const requests: readonly (readonly [string, keyof typeof DESCRIPTIONS, Changes, string?])[] = [
     ['a missing response_type', 'invalid_request', { response_type: undefined }],
     ['an empty response_type', 'invalid_request', { response_type: '' }],
     ['the response_type token', 'unsupported_response_type', { response_type: 'token' }],
@@ -190,10 +219,10 @@ describe('every other error goes back to the application, with iss and the state
       const client = await service.createClient();
       const visitor = await somebody(service);
       const answer = await visitor.get(rawPath(client, { ...changes, state: STATE }, more));
-      assertRedirect(answer, `${REDIRECT_URI}&error=${error}&${ISS}&state=${STATE}`);
+      assertRedirect(answer, `${REDIRECT_URI}&${errorPairs(error)}&state=${STATE}`);
       const stateless = await visitor.get(rawPath(client, changes, more));
-      assertRedirect(stateless, `${REDIRECT_URI}&error=${error}&${ISS}`);
-      assert.equal(grantsOf(client), 0);
+      assertRedirect(stateless, `${REDIRECT_URI}&${errorPairs(error)}`);
+      assert.equal(await grantsOf(client), 0);
     });
   }
 
@@ -201,14 +230,14 @@ describe('every other error goes back to the application, with iss and the state
     const client = await service.createClient({ scope: 'email' });
     for (const scope of ['profile', 'email+profile']) {
       const answer = await (await somebody(service)).get(rawPath(client, { scope, state: STATE }));
-      assertRedirect(answer, `${REDIRECT_URI}&error=invalid_scope&${ISS}&state=${STATE}`);
+      assertRedirect(answer, `${REDIRECT_URI}&${errorPairs('invalid_scope')}&state=${STATE}`);
     }
   });
 
   test('a state that came twice is not sent back: invalid_request', async () => {
     const client = await service.createClient();
     const answer = await (await somebody(service)).get(rawPath(client, { state: 'a' }, '&state=b'));
-    assertRedirect(answer, `${REDIRECT_URI}&error=invalid_request&${ISS}`);
+    assertRedirect(answer, `${REDIRECT_URI}&${errorPairs('invalid_request')}`);
   });
 
   test('what a client library would not even send: the state stays as it is, and stays in one header', async () => {
@@ -223,7 +252,7 @@ describe('every other error goes back to the application, with iss and the state
     ]) {
       const path = rawPath(client, { response_type: 'token', state });
       const answer = await rawRequest(service, [`GET ${path} HTTP/1.1`]);
-      assertRedirect(answer, `${REDIRECT_URI}&error=unsupported_response_type&${ISS}&state=${state}`);
+      assertRedirect(answer, `${REDIRECT_URI}&${errorPairs('unsupported_response_type')}&state=${state}`);
       assert.equal(answer.headers.get('set-cookie'), null);
     }
   });
@@ -244,7 +273,7 @@ describe('the registered redirect_uri is preserved byte for byte', () => {
       const client = await service.createClient({ redirectUris: [uri] });
       const visitor = await somebody(service);
       const denied = await visitor.decide(rawPath(client, { state: 's' }), 'deny');
-      assert.equal(denied, `${uri}${joint}error=access_denied&${ISS}&state=s`);
+      assert.equal(denied, `${uri}${joint}${errorPairs('access_denied')}&state=s`);
       const allowed = await visitor.allow(rawPath(client, { state: 's' }));
       assert.ok(allowed.startsWith(`${uri}${joint}code=postern_code_`), allowed);
       assert.ok(allowed.endsWith(`&${ISS}&state=s`), allowed);
@@ -291,7 +320,7 @@ describe('a code', () => {
     const client = await service.createClient();
     const answer = await (await somebody(service)).get(rawPath(client, {}, '&decision=allow'));
     assertPage(answer, 200);
-    assert.equal(grantsOf(client), 0);
+    assert.equal(await grantsOf(client), 0);
   });
 
   test('is not given for a POST of the request itself', async () => {
@@ -303,7 +332,7 @@ describe('a code', () => {
       decision: 'allow',
     });
     assertPage(answer, 403);
-    assert.equal(grantsOf(client), 0);
+    assert.equal(await grantsOf(client), 0);
   });
 });
 
@@ -363,10 +392,11 @@ describe('the consent screen', () => {
     const visitor = await somebody(service);
     const { page } = await consent(visitor, rawPath(client, { scope: 'email' }));
     assert.match(page.text, /Test application/);
-    assert.ok(page.text.includes(visitor.user.email));
-    assert.ok(page.text.includes('client.example:8443'));
-    assert.match(page.text, /e-mail address/);
-    assert.doesNotMatch(page.text, /Your profile/);
+    assert.ok(page.text.includes(`Signed in as <strong>${visitor.user.email}</strong>`));
+    assert.ok(page.text.includes('you then go to <strong>client.example:8443</strong>'));
+    assert.match(page.text, /<strong>E-mail address<\/strong>/);
+    assert.ok(page.text.includes(`<dt>Your e-mail:</dt> <dd>${visitor.user.email}, verified</dd>`));
+    assert.doesNotMatch(page.text, /Profile|Your name|Ada Lovelace/);
   });
 
   test('shows a hostile name and a hostile address as text', async () => {
@@ -478,8 +508,8 @@ describe('the answer to the consent screen', () => {
       const visitor = await somebody(service);
       const { fields } = await consent(visitor, rawPath(client, { state: 'a%20b+%FF' }));
       const answer = await decide(visitor, { ...fields, ...(decision !== undefined && { decision }) });
-      assertRedirect(answer, `${REDIRECT_URI}&error=access_denied&${ISS}&state=a%20b+%FF`);
-      assert.equal(grantsOf(client), 0);
+      assertRedirect(answer, `${REDIRECT_URI}&${errorPairs('access_denied')}&state=a%20b+%FF`);
+      assert.equal(await grantsOf(client), 0);
     });
   }
 
@@ -488,7 +518,7 @@ describe('the answer to the consent screen', () => {
     const visitor = await somebody(service);
     const { fields } = await consent(visitor, rawPath(client));
     assert.ok(codeIn(locationOf(await allow(visitor, fields))));
-    assert.equal(grantsOf(client), 1);
+    assert.equal(await grantsOf(client), 1);
   });
 
   test('of two decisions at once is none: 403', async () => {
@@ -499,7 +529,7 @@ describe('the answer to the consent screen', () => {
     const body = `${new URLSearchParams(fields)}&decision=deny&decision=allow`;
     const headers = { cookie, 'content-type': 'application/x-www-form-urlencoded' };
     assertPage(await service.send('/oauth/authorize', { method: 'POST', body, headers }), 403);
-    assert.equal(grantsOf(client), 0);
+    assert.equal(await grantsOf(client), 0);
   });
 });
 
@@ -513,13 +543,13 @@ describe('a form that was not made for this very session: 403, and nothing is gr
   test("another person's", async () => {
     const { client, fields } = await setUp();
     assertPage(await allow(await somebody(service), fields), 403);
-    assert.equal(grantsOf(client), 0);
+    assert.equal(await grantsOf(client), 0);
   });
 
   test("that of another session of the same person's", async () => {
     const { client, visitor, fields } = await setUp();
     assertPage(await allow(await service.signedIn(visitor.user), fields), 403);
-    assert.equal(grantsOf(client), 0);
+    assert.equal(await grantsOf(client), 0);
   });
 
   test('that of the session before this one in the same browser', async () => {
@@ -529,13 +559,13 @@ describe('a form that was not made for this very session: 403, and nothing is gr
     assertPage(await allow(visitor, fields), 403);
     await visitor.signIn();
     assertPage(await allow(visitor, fields), 403);
-    assert.equal(grantsOf(client), 0);
+    assert.equal(await grantsOf(client), 0);
   });
 
   test('one sent without any cookie', async () => {
     const { client, visitor, fields } = await setUp();
     assertPage(await allow(new Visitor(service, visitor.user), fields), 403);
-    assert.equal(grantsOf(client), 0);
+    assert.equal(await grantsOf(client), 0);
   });
 
   test('one that another site made the browser send', async () => {
@@ -546,7 +576,7 @@ describe('a form that was not made for this very session: 403, and nothing is gr
       { 'sec-fetch-site': 'cross-site' },
     );
     assertPage(answer, 403);
-    assert.equal(grantsOf(client), 0);
+    assert.equal(await grantsOf(client), 0);
   });
 
   test('one that was tampered with, anywhere', async () => {
@@ -577,7 +607,7 @@ describe('a form that was not made for this very session: 403, and nothing is gr
       assertPage(await allow(visitor, { request: changed }), 403);
     }
     assertPage(await decide(visitor, { decision: 'allow' }), 403);
-    assert.equal(grantsOf(client) + grantsOf(other), 0);
+    assert.equal((await grantsOf(client)) + (await grantsOf(other)), 0);
   });
 
   test('every character of its signature counts', async () => {
@@ -597,7 +627,7 @@ describe('a form that was not made for this very session: 403, and nothing is gr
     assert.ok(codeIn(locationOf(await allow(visitor, fields))));
     service.clock.advance(1);
     assertPage(await allow(visitor, later.fields), 403);
-    assert.equal(grantsOf(client), 1);
+    assert.equal(await grantsOf(client), 1);
   });
 });
 
@@ -611,7 +641,7 @@ describe('allowing twice', () => {
     service.clock.advance(MINUTE);
     const second = await allow(visitor, fields);
     assert.equal(locationOf(second), locationOf(first));
-    assert.equal(grantsOf(client), 1);
+    assert.equal(await grantsOf(client), 1);
     assertTokens(await service.exchange(client, { code: codeIn(locationOf(first))!, verifier }));
   });
 
@@ -622,7 +652,7 @@ describe('allowing twice', () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => allow(visitor, fields)));
     assert.equal(new Set(answers.map(locationOf)).size, 1);
     assert.ok(codeIn(locationOf(answers[0]!)));
-    assert.equal(grantsOf(client), 1);
+    assert.equal(await grantsOf(client), 1);
   });
 
   test('does not make the code live longer', async () => {
@@ -658,7 +688,7 @@ describe('allowing twice', () => {
       const next = codeIn(locationOf(await allow(visitor, anew.fields)))!;
       assert.notEqual(next, code);
       assertTokens(await service.exchange(client, { code: next, verifier }));
-      assert.equal(grantsOf(client), 2);
+      assert.equal(await grantsOf(client), 2);
     });
   }
 
@@ -682,7 +712,7 @@ describe('allowing twice', () => {
       .map(locationOf)
       .map(codeIn);
     assert.notEqual(codes[0], codes[1]);
-    assert.equal(grantsOf(client), 2);
+    assert.equal(await grantsOf(client), 2);
   });
 });
 
@@ -694,7 +724,7 @@ describe('what changed between the screen and the answer', () => {
     await service.app.store.applications.setDisabled(client.clientId, true, service.clock.ms);
     assertPage(await allow(visitor, fields), 400);
     assertPage(await decide(visitor, { ...fields, decision: 'deny' }), 400);
-    assert.equal(grantsOf(client), 0);
+    assert.equal(await grantsOf(client), 0);
   });
 
   test('an application that was deleted: a page, and nothing is granted', async () => {
@@ -703,7 +733,7 @@ describe('what changed between the screen and the answer', () => {
     const { fields } = await consent(visitor, rawPath(client));
     await service.app.store.applications.delete(client.clientId);
     assertPage(await allow(visitor, fields), 400);
-    assert.equal(grantsOf(client), 0);
+    assert.equal(await grantsOf(client), 0);
   });
 
   test('a person who was disabled: to the sign-in page, and nothing is granted', async () => {
@@ -713,7 +743,7 @@ describe('what changed between the screen and the answer', () => {
     const { fields } = await consent(visitor, path);
     await service.app.store.users.setDisabled(visitor.user.id, true, service.clock.ms);
     assertRedirect(await allow(visitor, fields), `/login?return_to=${encodeURIComponent(path)}`);
-    assert.equal(grantsOf(client), 0);
+    assert.equal(await grantsOf(client), 0);
   });
 
   test('a code of a person who was disabled after it: no tokens, and none of the earlier ones work', async () => {
@@ -766,8 +796,8 @@ describe('somebody who is not signed in', () => {
     const visitor = await service.signedIn();
     const path = rawPath(client, { state: '%FF+' });
     const { page } = await consent(visitor, path);
-    const form = page.text.slice(page.text.indexOf('action="/logout"') - '<form method="post" '.length);
-    const out = await visitor.post('/logout', hiddenFields(form));
+    const at = page.text.lastIndexOf('<form', page.text.indexOf('action="/logout"'));
+    const out = await visitor.post('/logout', hiddenFields(page.text.slice(at)));
     assertRedirect(out, path);
     assertRedirect(await visitor.get(locationOf(out)), `/login?return_to=${encodeURIComponent(path)}`);
   });

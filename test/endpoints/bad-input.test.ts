@@ -217,6 +217,27 @@ for (const [name, create] of Object.entries(subjects)) {
   });
 }
 
+describe('at the address of a page, what cannot be read is answered with a page that repeats nothing', () => {
+  function assertPage(answer: Reply, status: number): void {
+    assert.equal(answer.status, status, answer.text);
+    assert.match(answer.headers.get('content-type')!, /^\s*text\/html/);
+    assert.match(answer.headers.get('content-security-policy')!, /default-src 'none'/);
+    assert.match(answer.text, /<h1>This could not be taken<\/h1>/);
+    assert.doesNotMatch(answer.text, /MARK4711/);
+    assertNotCached(answer);
+  }
+
+  for (const path of ['/login', '/logout', '/signup', '/oauth/authorize', '/account/profile']) {
+    test(`POST ${path} with a body of 64 KiB and one byte: 413`, async () => {
+      assertPage(await post(path, FORM, 'x=MARK4711'.padEnd(64 * 1024 + 1, 'x')), 413);
+    });
+
+    test(`${path} with more that cannot be decoded: 400`, async () => {
+      assertPage(await rawRequest(service, [`GET ${path}/%ZZMARK4711 HTTP/1.1`]), 400);
+    });
+  }
+});
+
 const encodeAll = (form: Form): string => {
   const bytes = (text: string) =>
     [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');

@@ -199,6 +199,56 @@ describe('a consumed refresh token presented again', () => {
   });
 });
 
+describe('a refresh token that is sealed well but ahead of its family shows that a backup was restored', () => {
+  /** Refused like any other, and not called used: it never was, as far as this database knows. */
+  async function assertRefused(client: TestClient, ahead: string): Promise<void> {
+    const answer = await service.refresh(client, ahead);
+    assertInvalidGrant(answer);
+    assert.equal(answer.text, (await service.refresh(client, 'garbage')).text);
+  }
+
+  async function endedBy(grantId: string): Promise<unknown> {
+    const [row] = await service.rows(`SELECT ended_by FROM grants WHERE id = '${grantId}'`);
+    return row!.ended_by;
+  }
+
+  for (const generations of [1, 7]) {
+    test(`by ${generations}: invalid_grant, and every token of the family ends, but of no other`, async () => {
+      const connected = await connect(service);
+      const { client, visitor } = connected;
+      const other = await service.tokens(client, visitor);
+      const [first, second] = await rotations(connected, 1);
+      const { sealer } = service.app.keys;
+      const link = sealer.openRefreshToken(second!.refresh_token)!;
+      const generation = link.generation + generations;
+      await assertRefused(client, sealer.sealRefreshToken({ ...link, generation }));
+      assertInvalidToken(await service.userinfo(first!.access_token));
+      await assertCut(service, client, second!);
+      assert.equal(await endedBy(link.grantId), 'database_restored');
+      await assertAlive(service, client, other);
+    });
+  }
+
+  test('of a code that was not yet exchanged: invalid_grant, and the code ends', async () => {
+    const { client, visitor } = await connect(service);
+    const issued = await service.authorize(client, visitor);
+    const { sealer } = service.app.keys;
+    const link = sealer.openCode(issued.code)!;
+    await assertRefused(client, sealer.sealRefreshToken({ ...link, generation: 1 }));
+    assertInvalidGrant(await service.exchange(client, issued));
+    assert.equal(await endedBy(link.grantId), 'database_restored');
+  });
+
+  test('with wrong credentials touches nothing', async () => {
+    const { client, tokens } = await connect(service);
+    const { sealer } = service.app.keys;
+    const link = sealer.openRefreshToken(tokens.refresh_token)!;
+    const ahead = sealer.sealRefreshToken({ ...link, generation: link.generation + 1 });
+    assertInvalidClient(await service.refresh(client, ahead, { client_secret: 'wrong' }));
+    await assertAlive(service, client, tokens);
+  });
+});
+
 describe('an active refresh token of another application', () => {
   test('is invalid_grant that does not call it used, and changes nothing', async () => {
     const { client, tokens } = await connect(service);
@@ -269,24 +319,6 @@ describe('invalid_grant', () => {
       assertInvalidGrant(await service.refresh(client, presented));
     }
     await assertAlive(service, client, tokens);
-  });
-
-  test('for a token that is sealed well but ahead of its family, and nothing changes', async () => {
-    const { client, tokens } = await connect(service);
-    const { sealer } = service.app.keys;
-    const link = sealer.openRefreshToken(tokens.refresh_token)!;
-    const ahead = sealer.sealRefreshToken({ ...link, generation: link.generation + 1 });
-    assertInvalidGrant(await service.refresh(client, ahead));
-    await assertAlive(service, client, tokens);
-  });
-
-  test('for a token of a code that was not yet exchanged', async () => {
-    const { client, visitor } = await connect(service);
-    const issued = await service.authorize(client, visitor);
-    const { sealer } = service.app.keys;
-    const early = sealer.sealRefreshToken({ ...sealer.openCode(issued.code)!, generation: 1 });
-    assertInvalidGrant(await service.refresh(client, early));
-    assertTokens(await service.exchange(client, issued));
   });
 
   test('after the family was revoked', async () => {
