@@ -10,7 +10,7 @@ export function installAtFirstUse(): void {
   const installed = `${FOLDER}node_modules/.package-lock.json`;
   const lock = `${FOLDER}package-lock.json`;
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
-  say('First use: installing the peers and PostgreSQL into bench/node_modules (npm ci --prefix bench)…');
+  say('First use: installing the peers into bench/node_modules (npm ci --prefix bench)…');
   execFileSync('npm', ['ci', '--prefix', FOLDER, '--no-audit', '--no-fund'], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });

@@ -24,8 +24,7 @@ export async function run(options: Options): Promise<void> {
   try {
     if (options.mode === 'profile') return await profile(options, folder, cleanup);
     const results = await measured(options, folder, cleanup);
-    print(tablesOf(results));
-    record(options, results);
+    print([...tablesOf(results), goalsTable(record(options, results))]);
   } finally {
     await cleanup.run();
   }
@@ -49,7 +48,7 @@ async function measured(options: Options, folder: string, cleanup: Cleanup): Pro
 function tablesOf(results: Results): Table[] {
   const { comparison, growth, scale } = results;
   return [
-    ...(comparison ? [...comparisonTables(comparison), goalsTable(results)] : []),
+    ...(comparison ? comparisonTables(comparison) : []),
     ...(growth ? growthTables(growth) : []),
     ...(scale ? scaleTables(scale) : []),
   ];
@@ -58,12 +57,17 @@ function tablesOf(results: Results): Table[] {
 const print = (tables: readonly Table[]): void =>
   void process.stdout.write(`\n${tables.map(toText).join('\n')}\n`);
 
-/** Docs are written from whole runs only; a quick one or one of some servers is for the person at the terminal. */
-function record(options: Options, results: Results): void {
+/**
+ * Docs are written from whole runs only; a quick one or one of some servers is for the person at the
+ * terminal. Returns what is known now, earlier runs of other kinds included where this one counts.
+ */
+function record(options: Options, results: Results): Results {
   if (options.quick || options.only.length > 0) {
     keepQuick(results);
-    return;
+    return results;
   }
-  writePage(keep(results));
+  const all = keep(results);
+  writePage(all);
   say('Written: bench/results/latest.json, docs/benchmarks.md, docs/benchmarks.svg');
+  return all;
 }

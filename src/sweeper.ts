@@ -3,6 +3,8 @@ import { newId } from './protocol/credentials.ts';
 import type { SweepPosition } from './store/store.ts';
 
 const STEP_MS = 1_000;
+/** A consent form may be sent again for an hour; until then its grant must be known, though its code expired. */
+const KEPT_MS = 3600_000;
 const GRANTS_A_STEP = 1_000;
 /** One process sweeps at a time. When it is gone, another takes over after this. */
 const LEASE = 'sweeper';
@@ -62,8 +64,16 @@ export class Sweeper {
       const ours = await this.#app.store.leases.take(LEASE, this.#holder, until, now);
       this.#heldUntil = ours ? until : 0;
       this.#askAgainAt = now + LEASE_MS / 3;
+      if (!ours) this.#forgetCount();
     }
     return now < this.#heldUntil;
+  }
+
+  /** Another process counts now: what this one saw of the grants is only getting older. */
+  #forgetCount(): void {
+    this.#position = START;
+    this.#live = 0;
+    this.#app.metrics?.grantsCounted(undefined);
   }
 
   /** One step; true when it reached the end of the grants and starts over with the next. */
@@ -71,7 +81,7 @@ export class Sweeper {
     const { store, config } = this.#app;
     const now = this.#app.now();
     // The last access token of a grant may outlive its refresh token when the settings say so.
-    const expiredBefore = now - config.accessTokenTtl;
+    const expiredBefore = now - Math.max(config.accessTokenTtl, KEPT_MS);
     const { next, live } = await store.grants.sweep(this.#position, GRANTS_A_STEP, expiredBefore, now);
     this.#position = next ?? START;
     this.#live += live;

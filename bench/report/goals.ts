@@ -85,9 +85,11 @@ const GOALS: readonly Goal[] = [
     measured: ofPostern((comparison) => {
       const ids = posterns(comparison).map(({ id }) => id);
       const refreshes = summarize(comparison).filter(({ scenario }) => scenario === 'refresh');
-      return Math.max(
-        ...refreshes.filter(({ server }) => ids.includes(server)).map(({ rowsPer1000 }) => rowsPer1000),
-      );
+      const left = refreshes
+        .filter(({ server }) => ids.includes(server))
+        .map(({ rowsPer1000 }) => rowsPer1000);
+      // The one row that counts a client's requests comes and goes with its window, however many they are.
+      return Math.round(Math.max(...left));
     }),
   },
   {

@@ -94,9 +94,11 @@ export const deleteAccount = signedIn(
     const fault = await currentPasswordFault(app, request);
     if (fault) return deletion(app, request, fault);
     const owned = await app.store.applications.ownedBy(user.id).list();
-    if (owned.some(({ clientId }) => !isPlayground(clientId))) return deletion(app, request);
+    if (owned.some(({ clientId }) => !isPlayground(clientId)))
+      return { ...(await deletion(app, request)), status: 409 };
     for (const { clientId } of owned) await app.store.applications.delete(clientId);
-    await app.store.users.delete(user, app.now());
+    const deleted = await app.store.users.delete(user, app.now());
+    if (deleted) app.metrics?.grantCut('account_deleted', deleted.grantsEnded);
     await browser.signOut();
     return withHeaders(redirect('/login?done=deleted'), browser.headers());
   },

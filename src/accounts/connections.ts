@@ -50,7 +50,9 @@ export const disconnect = signedIn(
   async (app, request) => {
     const { user, http } = request;
     const clientId = clientIdOf(request);
-    if ((await app.store.grants.disconnect(user.id, clientId, app.now())) === 0) return nothingThere();
+    const ended = await app.store.grants.disconnect(user.id, clientId, app.now());
+    if (ended === 0) return nothingThere();
+    app.metrics?.grantCut('disconnected_by_user', ended);
     await recordEvent(app, http, user.id, 'disconnected', { clientId });
     return redirect('/account/connections?done=disconnected');
   },

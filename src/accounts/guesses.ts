@@ -10,7 +10,8 @@ const PER_ADDRESS = 100;
 /** So many wrong ones are worth telling the user. */
 const BURST = 5;
 
-type Budget = { readonly key: string; readonly most: number };
+/** `told`: a burst of wrong guesses at it is told to the user. */
+type Budget = { readonly key: string; readonly most: number; readonly told?: boolean };
 
 /**
  * Guesses at one password. Counted before the password is looked at, so that guesses sent at once
@@ -32,26 +33,27 @@ export class Guesses {
    */
   static atSignIn(app: App, email: string, address: string, knownBrowser: string | undefined): Guesses {
     const whose = knownBrowser ? `browser ${knownBrowser}` : `account ${digest(emailKey(email))}`;
+    // The address first: one that is over its limit must not go on to use up the budgets of accounts.
     return new Guesses(app, [
-      { key: `guess ${whose}`, most: PER_ACCOUNT },
       { key: `guess address ${network(address)}`, most: PER_ADDRESS },
+      { key: `guess ${whose}`, most: PER_ACCOUNT, told: true },
     ]);
   }
 
   /** Where somebody who is signed in shows the password again. */
   static inSession(app: App, sessionHash: string): Guesses {
-    return new Guesses(app, [{ key: `guess session ${sessionHash}`, most: PER_ACCOUNT }]);
+    return new Guesses(app, [{ key: `guess session ${sessionHash}`, most: PER_ACCOUNT, told: true }]);
   }
 
   /** Seconds to wait, or 0 when this guess may be tried. */
   async count(): Promise<number> {
     const now = this.#app.now();
-    const waits = this.#budgets.map(async ({ key, most }, place) => {
+    for (const { key, most, told } of this.#budgets) {
       const window = await this.#app.store.counters.hit(key, WINDOW_MS, now, now);
-      if (place === 0 && window.count === BURST) this.#burst = `${digest(key)} ${window.startedAt}`;
-      return window.count > most ? Math.ceil((window.startedAt + WINDOW_MS - now) / 1000) : 0;
-    });
-    return Math.max(...(await Promise.all(waits)));
+      if (told && window.count === BURST) this.#burst = `${digest(key)} ${window.startedAt}`;
+      if (window.count > most) return Math.ceil((window.startedAt + WINDOW_MS - now) / 1000);
+    }
+    return 0;
   }
 
   /** Names the burst that this wrong guess completed; undefined for every other guess. */

@@ -16,7 +16,8 @@ import { LONGEST_PASSWORD } from './passwords.ts';
 import { safeReturnTo } from './return-to.ts';
 import { recordEvent } from './security-log.ts';
 
-const WRONG = 'The e-mail address or the password is wrong.';
+const WRONG =
+  'The e-mail address or the password is wrong. If you have just signed up, open the link in your mail first.';
 const STALE = 'This form was out of date. Please try again.';
 const DISABLED = 'This account is disabled. Please ask the people who run this service.';
 

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import nodemailer from 'nodemailer';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 
@@ -130,11 +129,23 @@ const message = (config: Config, { to, subject, text }: Mail) => ({
   headers: { 'Auto-Submitted': 'auto-generated' },
 });
 
+/** Loaded with the first mail: the start need not wait for it, and many a process never sends one. */
+const loadNodemailer = async () => (await import('nodemailer')).default;
+
+function atFirstUse<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
 function overSmtp(config: Config, url: string): Deliver {
   const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 };
-  const transport = nodemailer.createTransport({ url, pool: true, maxConnections: 2, ...timeouts });
+  const options = { url, pool: true, maxConnections: 2, ...timeouts } as const;
+  const transport = atFirstUse(async () => (await loadNodemailer()).createTransport(options));
   return async (mail) => {
-    await transport.sendMail(message(config, mail));
+    await (await transport()).sendMail(message(config, mail));
     return undefined;
   };
 }
@@ -142,9 +153,10 @@ function overSmtp(config: Config, url: string): Deliver {
 /** Without a mail server: each mail is a file that only the service's own account can read. */
 function toOutbox(config: Config): Deliver {
   const folder = join(config.dataDir, 'outbox');
-  const transport = nodemailer.createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
+  const options = { streamTransport: true, buffer: true, newline: 'unix' } as const;
+  const transport = atFirstUse(async () => (await loadNodemailer()).createTransport(options));
   return async (mail) => {
-    const { message: content } = await transport.sendMail(message(config, mail));
+    const { message: content } = await (await transport()).sendMail(message(config, mail));
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const time = new Date().toISOString().replaceAll(/[:.]/g, '-');
     const path = join(folder, `${time}-${randomBytes(4).toString('hex')}.eml`);

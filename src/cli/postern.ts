@@ -1,15 +1,6 @@
 import { Command } from 'commander';
 import { ConfigError } from '../config.ts';
-import { addAppsCommands } from './apps.ts';
-import { addDoctorCommand } from './doctor.ts';
-import { addKeysCommands } from './keys.ts';
-import { addMigrateCommand } from './migrate.ts';
 import { CommandFailed } from './output.ts';
-import { addResourceServersCommands } from './resource-servers.ts';
-import { addRestoredCommand } from './restored.ts';
-import { addServeCommand } from './serve.ts';
-import { addTransferCommand } from './transfer.ts';
-import { addUsersCommands } from './users.ts';
 
 // Whatever Postern writes (the database, its key) is for its own account alone.
 process.umask(0o077);
@@ -20,15 +11,23 @@ const program = new Command('postern')
   .showHelpAfterError('(add --help for the options)')
   .addHelpText('after', '\nSettings come from the environment (POSTERN_…): see docs/settings.md.');
 
-addServeCommand(program);
-addMigrateCommand(program);
-addUsersCommands(program);
-addAppsCommands(program);
-addKeysCommands(program);
-addTransferCommand(program);
-addRestoredCommand(program);
-addDoctorCommand(program);
-addResourceServersCommands(program);
+type AddCommands = (program: Command) => void;
+
+/** In the order of the help. Only the command that is asked for is loaded: starting the service should not wait for the rest. */
+const COMMANDS: Readonly<Record<string, () => Promise<AddCommands>>> = {
+  serve: async () => (await import('./serve.ts')).addServeCommand,
+  migrate: async () => (await import('./migrate.ts')).addMigrateCommand,
+  users: async () => (await import('./users.ts')).addUsersCommands,
+  apps: async () => (await import('./apps.ts')).addAppsCommands,
+  'resource-servers': async () => (await import('./resource-servers.ts')).addResourceServersCommands,
+  keys: async () => (await import('./keys.ts')).addKeysCommands,
+  transfer: async () => (await import('./transfer.ts')).addTransferCommand,
+  restored: async () => (await import('./restored.ts')).addRestoredCommand,
+  doctor: async () => (await import('./doctor.ts')).addDoctorCommand,
+};
+
+const asked = COMMANDS[process.argv[2] ?? ''];
+for (const load of asked ? [asked] : Object.values(COMMANDS)) (await load())(program);
 
 try {
   await program.parseAsync();

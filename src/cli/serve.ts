@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { existsSync, mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { destination, pino } from 'pino';
 import { Mailer } from '../accounts/mail.ts';
@@ -15,7 +16,7 @@ import type { Store } from '../store/store.ts';
 import { Sweeper } from '../sweeper.ts';
 import { inWords } from './database.ts';
 import { CommandFailed, explainListenError } from './output.ts';
-import { listenForScrapes } from './scrapes.ts';
+import { listenForScrapes, listenForWorkersScrapes } from './scrapes.ts';
 import { superviseWorkers } from './workers.ts';
 
 const DRAIN_MS = 10_000;
@@ -45,6 +46,7 @@ async function serve(config: Config, count: number): Promise<void> {
   }
   // What is wrong with the database or the secret is said once, and not by every worker.
   await openAtStart(config, {}, (store) => store.close());
+  await listenForWorkersScrapes(config);
   superviseWorkers(count, DRAIN_MS + 2_000, () => greet(config, false));
 }
 
@@ -104,7 +106,10 @@ async function run(app: App, keys: Keyring): Promise<void> {
     // Requests under way are finished; what has not ended by then is cut off.
     setTimeout(() => process.exit(0), DRAIN_MS).unref();
     clearInterval(flushing);
+    // A connection whose last request is answered is closed, though its client would keep it.
+    const idle = setInterval(() => server.server.closeIdleConnections(), 50);
     await server.close();
+    clearInterval(idle);
     scrapes?.close();
     keys.stop();
     await sweeper.stop();
@@ -124,6 +129,10 @@ function greet(config: Config, firstStart: boolean): void {
     : `Data and key: ${config.dataDir}`;
   const lines = [`Postern listens on ${config.baseUrl}`, place];
   if (firstStart) lines.push('The key was made just now. Keep a copy: without it every token ends.');
+  if (config.smtpUrl === undefined)
+    lines.push(
+      `Mail is written to ${join(config.dataDir, 'outbox')}; POSTERN_SMTP_URL names a server to send it.`,
+    );
   lines.push(
     'Next: bin/postern users create --email you@example.com --name "Your Name" --email-verified',
     '      bin/postern apps create --name "My app" --owner you@example.com --redirect-uri http://localhost:4000/callback',

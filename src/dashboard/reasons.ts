@@ -1,67 +1,9 @@
 import { duration } from '../pages/parts.ts';
-import type { Facts, LogEntry } from '../store/request-records.ts';
+import type { LogEntry } from '../store/request-records.ts';
+import { AGAIN, day, endedBy, ending, looks, PARALLEL, replayed, reused, type Told } from './reason-words.ts';
 
-/** What a reason is told with: the entry, and the success that used the same code or token before it. */
-export type Told = {
-  readonly entry: LogEntry;
-  readonly facts: Facts;
-  readonly earlier: LogEntry | undefined;
-};
 type Words = string | ((told: Told) => string);
 type Reason = { readonly title: string; readonly why: Words; readonly cure: Words };
-
-const AGAIN = 'Send the user through authorization again.';
-const day = (at: string | number | undefined): string =>
-  new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(
-    Number(at),
-  );
-const ending = (tail: string | number | undefined): string =>
-  tail === undefined ? 'The client_secret sent' : `The client_secret sent, which ends in …${tail},`;
-const PARALLEL =
-  'Make refresh single-flight: one refresh at a time for each user, everybody else waits for its result, and the new token is stored before it is used. docs/integrating.md has the code, “Refreshing without races”.';
-
-/** Who exchanged or refreshed with this very credential before. */
-function before({ entry, earlier }: Told, done: string): string {
-  return earlier
-    ? `was ${done} ${duration(entry.at - earlier.at)} earlier from ${earlier.address}`
-    : `was ${done} before`;
-}
-
-function endedBy(by: string | number | undefined): string {
-  const words: Record<string, string> = {
-    refresh_token_reuse: 'because an old refresh token of it was used again',
-    code_replay: 'because its code was used twice',
-    revoked_by_client: 'by your own call to /oauth/revoke',
-    disconnected_by_user: 'by the user, who disconnected your application',
-    account_deleted: 'because the user deleted their account',
-    database_restored: 'because the service was restored from a backup',
-  };
-  return words[String(by)] ?? 'for another reason';
-}
-
-function replayed(told: Told): string {
-  if (told.facts.foreign) return 'The code was issued to another application and was used already.';
-  const { exchanged_at: at } = told.facts;
-  if (told.earlier || at === undefined) return `This code ${before(told, 'exchanged')}.`;
-  return `This code was exchanged ${duration(told.entry.at - Number(at))} earlier.`;
-}
-
-function reused(told: Told): string {
-  if (told.facts.foreign) return 'The refresh token was issued to another application and was used already.';
-  const { rotations } = told.facts;
-  const age = Number(rotations) === 1 ? 'one rotation' : `${count(Number(rotations))} rotations`;
-  return `The refresh token is ${age} old: it ${before(told, 'used')}.`;
-}
-
-const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
-const count = (number: number): string => NUMBERS[number] ?? String(number);
-
-const looks = ({ facts }: Told, wanted: string): string =>
-  facts.looks_like === undefined
-    ? `What was sent (${facts.length} characters) was never ${wanted} of this service.`
-    : facts.looks_like === wanted
-      ? `What was sent looks like ${wanted} but is damaged: ${facts.length} characters came, and they do not fit together.`
-      : `What was sent is ${facts.looks_like}, not ${wanted}.`;
 
 /** Every reason a request can fail for, what it means and what helps. The only place for these words. */
 const FAILURES: Readonly<Record<string, Reason>> = {
@@ -73,7 +15,7 @@ const FAILURES: Readonly<Record<string, Reason>> = {
   },
   encoding: {
     title: 'Broken encoding',
-    why: 'A parameter holds a percent sign that begins no valid escape, or bytes that are not UTF-8.',
+    why: 'A parameter holds a percent sign that begins no valid escape, or bytes that are no text that can be kept.',
     cure: 'Let your library encode the parameters; do not put them together by hand.',
   },
   json: {
@@ -118,6 +60,11 @@ const FAILURES: Readonly<Record<string, Reason>> = {
     title: 'Unknown grant_type',
     why: ({ facts }) => `grant_type is “${facts.grant_type}”.`,
     cure: 'Use authorization_code or refresh_token. There are no others here.',
+  },
+  server_error: {
+    title: 'The service failed',
+    why: 'Something went wrong here, not in your application. The people who run this service find it in their log by the request ID.',
+    cure: 'Try again later, waiting longer each time.',
   },
   address: {
     title: 'Rate limit of this address',

@@ -59,15 +59,18 @@ export class RequestLimit {
     this.#state = rateLimitState(window, app.config.rateLimit, WINDOW_MS, now);
   }
 
-  async countAuthenticated(): Promise<void> {
-    const { store, config } = this.#app;
-    const window = await store.counters.hit(
-      `client ${this.#clientId}`,
-      WINDOW_MS,
-      this.#now,
-      this.#startedAt,
-    );
-    this.#state = tighter(this.#state, rateLimitState(window, config.rateLimit, WINDOW_MS, this.#now));
+  /** A promise only where the counter is elsewhere: in this process's memory it is counted at once. */
+  countAuthenticated(): Promise<void> | undefined {
+    const key = `client ${this.#clientId}`;
+    const window = this.#app.store.counters.hit(key, WINDOW_MS, this.#now, this.#startedAt);
+    if (window instanceof Promise) return window.then((shared) => this.#tighten(shared));
+    this.#tighten(window);
+    return undefined;
+  }
+
+  #tighten(window: RateWindow): void {
+    const state = rateLimitState(window, this.#app.config.rateLimit, WINDOW_MS, this.#now);
+    this.#state = tighter(this.#state, state);
   }
 
   get exceeded(): boolean {

@@ -4,9 +4,10 @@ import type { App } from '../app.ts';
 import { hashClientSecret, secretMatches } from '../protocol/client-secret.ts';
 import type { ErrorCode } from '../protocol/errors.ts';
 import { decode, given, parseBody, parseForm } from '../protocol/parameters.ts';
+import { UnstorableText } from '../store/driver.ts';
 import type { Facts } from '../store/request-records.ts';
 import type { Application } from '../store/store.ts';
-import { ClientLimits } from './client-limits.ts';
+import { ClientLimits, type RequestLimit } from './client-limits.ts';
 import { refusedSecret } from './refusal-notes.ts';
 
 /** A request from an application that has proven who it is. */
@@ -44,51 +45,80 @@ const NEVER_IN_QUERY = [
 ];
 
 /**
- * Every request to the token and revocation endpoints goes through here, in this order: body, rate
- * limit, missing parameters, client authentication, the shared limit, and then the deed.
+ * Every request to the token and revocation endpoints goes through here. One that names a client is
+ * counted whatever comes of it, and its answer says what is left of the limit, even when we failed.
  */
 export function clientEndpoint(
   app: App,
-  { demand, act }: ClientEndpoint,
+  endpoint: ClientEndpoint,
 ): (request: FastifyRequest) => Promise<Answer> {
   const limits = ClientLimits.of(app);
   return async (http) => {
     const now = app.now();
-    const { parameters, clientId, clientSecret, fault } = readClientParameters(http);
-    const limit = clientId === undefined ? undefined : limits.countRequest(clientId, http.ip, now);
-    const refuse = (error: ErrorCode, note?: Note) =>
-      withHeaders(errorAnswer(error, note), limit?.headers() ?? {});
-
-    const unproven = (reason: string, more: EntryNote = {}): Note => ({
-      reason,
-      entry: { claimed: clientId, ...more },
-    });
-
-    if (fault !== undefined) return refuse('invalid_request', unproven(fault));
-    if (limit?.exceeded) {
-      app.metrics?.limitRefused('address');
-      return withHeaders(refuse('rate_limit_exceeded', unproven('address')), limit.retryAfter());
+    const read = readClientParameters(http);
+    const limit = read.clientId === undefined ? undefined : limits.countRequest(read.clientId, http.ip, now);
+    let answer: Answer;
+    try {
+      answer = await answerClient(app, endpoint, read, limit, now);
+    } catch (error) {
+      if (error instanceof UnstorableText)
+        return withHeaders(errorAnswer('invalid_grant', unproven(read, 'encoding')), limit?.headers() ?? {});
+      app.log.error({ err: error, request: http.id }, 'a request failed');
+      answer = errorAnswer('server_error', unproven(read, 'server_error'));
     }
-    const demanded = demand(parameters);
-    if (demanded) return refuse(demanded.error, unproven(demanded.reason, { facts: demanded.facts ?? {} }));
-    if (limit === undefined || clientId === undefined || clientSecret === undefined)
-      return refuse(
-        'invalid_request',
-        unproven('parameter_missing', { facts: { missing: 'client_secret' } }),
-      );
-
-    const application = await authenticate(app, clientId, clientSecret, now);
-    if (!application)
-      return refuse('invalid_client', unproven('client_refused', { secret: refusedSecret(clientSecret) }));
-    const note = { client: application.clientId };
-    await limit.countAuthenticated();
-    if (limit.exceeded) {
-      app.metrics?.limitRefused('client');
-      return withHeaders(refuse('rate_limit_exceeded', { ...note, reason: 'client' }), limit.retryAfter());
-    }
-    const answer = await act(app, { application, parameters, now });
-    return { ...withHeaders(answer, limit.headers()), note: { ...note, ...answer.note } };
+    return limit ? withHeaders(answer, limit.headers()) : answer;
   };
+}
+
+/** An answer to a request whose body could not even be read: where a header names the client, it counts all the same. */
+export function countedRefusal(app: App, http: FastifyRequest, answer: Answer): Answer {
+  const clientId = basicCredentials(http.headers.authorization)?.clientId;
+  if (clientId === undefined) return answer;
+  return withHeaders(answer, ClientLimits.of(app).countRequest(clientId, http.ip, app.now()).headers());
+}
+
+/** In the order of the contract: body, limit, missing parameters, who it is, the shared limit, and then the deed. */
+async function answerClient(
+  app: App,
+  { demand, act }: ClientEndpoint,
+  read: Read,
+  limit: RequestLimit | undefined,
+  now: number,
+): Promise<Answer> {
+  const { parameters, clientId, clientSecret, fault } = read;
+  if (fault !== undefined) return errorAnswer('invalid_request', unproven(read, fault));
+  if (limit?.exceeded) return tooMany(app, limit, 'address', unproven(read, 'address'));
+  const demanded = demand(parameters);
+  if (demanded)
+    return errorAnswer(demanded.error, unproven(read, demanded.reason, { facts: demanded.facts ?? {} }));
+  if (limit === undefined || clientId === undefined || clientSecret === undefined)
+    return errorAnswer('invalid_request', unproven(read, 'parameter_missing', NO_CREDENTIALS));
+
+  const application = await authenticate(app, clientId, clientSecret, now);
+  if (!application)
+    return errorAnswer(
+      'invalid_client',
+      unproven(read, 'client_refused', { secret: refusedSecret(clientSecret) }),
+    );
+  const counted = limit.countAuthenticated();
+  if (counted) await counted;
+  if (limit.exceeded)
+    return tooMany(app, limit, 'client', { client: application.clientId, reason: 'client' });
+  const answer = await act(app, { application, parameters, now });
+  return { ...answer, note: { ...answer.note, client: application.clientId } };
+}
+
+const NO_CREDENTIALS: EntryNote = { facts: { missing: 'client_secret' } };
+
+/** Why a request failed that may be anybody's: who it says it is from is all that is known. */
+const unproven = ({ clientId }: Read, reason: string, more?: EntryNote): Note => ({
+  reason,
+  entry: { claimed: clientId, ...more },
+});
+
+function tooMany(app: App, limit: RequestLimit, counter: 'address' | 'client', note: Note): Answer {
+  app.metrics?.limitRefused(counter);
+  return withHeaders(errorAnswer('rate_limit_exceeded', note), limit.retryAfter());
 }
 
 /** The parameters of a request and, among them or in its header, who it says it is from. */
@@ -106,6 +136,7 @@ export function readClientParameters(http: FastifyRequest): Read {
   return {
     parameters,
     ...credentials,
+    clientId: credentials.clientId ?? inBody.clientId,
     fault: fault ?? queryFault(http.url) ?? (inHeader && bothMethods(inHeader, inBody)),
   };
 }

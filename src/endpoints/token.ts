@@ -3,7 +3,7 @@ import type { App } from '../app.ts';
 import { protocolError, REUSED_REFRESH_TOKEN } from '../protocol/errors.ts';
 import { given } from '../protocol/parameters.ts';
 import { challengeOf } from '../protocol/pkce.ts';
-import { formatScope, NO_SCOPE, parseScope, type ScopeSet } from '../protocol/scope.ts';
+import { formatScope, parseScope, type ScopeSet, UNKNOWN_SCOPE } from '../protocol/scope.ts';
 import type { Link } from '../store/store.ts';
 import type { ClientEndpoint, ClientRequest } from './client-request.ts';
 import {
@@ -68,11 +68,11 @@ async function exchangeCode(app: App, { application, parameters, now }: ClientRe
 
 async function refresh(app: App, { application, parameters, now }: ClientRequest): Promise<Answer> {
   const asked = given(parameters, 'scope');
-  const scope = asked === undefined ? undefined : (parseScope(asked) ?? NO_SCOPE);
+  // Whatever is asked for, a token that was consumed must be recognised first: the store decides both in one.
+  const scope = asked === undefined ? undefined : parseScope(asked) || UNKNOWN_SCOPE;
   const token = given(parameters, 'refresh_token')!;
   const link = app.keys.sealer.openRefreshToken(token);
   if (!link) return errorAnswer('invalid_grant', notOurs('not_a_refresh_token', token));
-  if (scope === NO_SCOPE) return errorAnswer('invalid_scope', refusedScope('unknown_scope', asked!));
   const result = await app.store.grants.rotate({
     link,
     clientId: application.clientId,
@@ -90,7 +90,10 @@ async function refresh(app: App, { application, parameters, now }: ClientRequest
       return errorAnswer(protocolError('invalid_grant', REUSED_REFRESH_TOKEN), note);
     }
     case 'scope_exceeded':
-      return errorAnswer('invalid_scope', refusedScope('scope_exceeded', asked!, result.grant));
+      return errorAnswer(
+        'invalid_scope',
+        refusedScope(scope === UNKNOWN_SCOPE ? 'unknown_scope' : 'scope_exceeded', asked!, result.grant),
+      );
     case 'refused':
       if (result.reason === 'ahead') app.log.error(DATABASE_IS_OLDER);
       return errorAnswer('invalid_grant', refusedRefreshToken(result, link, now));

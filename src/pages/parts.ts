@@ -36,7 +36,8 @@ export function field(props: FieldProps): Html {
       maxlength: maxLength,
       minlength: minLength,
       required,
-      autofocus,
+      // Of several the browser takes the first: that is where to begin mending.
+      autofocus: autofocus || (props.errors !== undefined && props.errors.length > 0),
     },
   )}${described(props)}>`;
   const reveal = html`<button type="button" data-reveal="${id}" aria-pressed="false" aria-label="Show ${props.label.toLowerCase()}" hidden>Show</button>`;

@@ -26,7 +26,7 @@ export function signUpPage({ formToken, name, email, faults }: SignUpProps): Htm
     html`<h1>Create an account</h1>
 <form class="stack" method="post" action="/signup">
 <input type="hidden" name="form_token" value="${formToken}">
-${field({ name: 'name', label: 'Name', value: name, autocomplete: 'name', required: true, maxLength: 80, autofocus: true, errors: list(faults.name) })}
+${field({ name: 'name', label: 'Name', value: name, autocomplete: 'name', required: true, maxLength: 80, autofocus: !Object.values(faults).some(Boolean), errors: list(faults.name) })}
 ${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocomplete: 'username', required: true, maxLength: 254, errors: list(faults.email) })}
 ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password', required: true, minLength: 8, hint: PASSWORD_HINT, errors: list(faults.password) })}
 <div class="actions even"><button class="primary">Create account</button></div>
@@ -89,7 +89,7 @@ ${error && notice('error', error)}
 ${
   askPassword &&
   html`<input class="visually-hidden" type="email" name="email" value="${email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
-${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: true, hint: 'The one you chose when you signed up.' })}`
+${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: true, hint: 'The one you chose when you signed up. It is asked for because this is another browser.' })}`
 }
 <div class="actions even"><button class="primary">Confirm and sign in</button></div>
 </form>`,

@@ -19,9 +19,9 @@ export function parseBody(contentType: string | undefined, body: Buffer): Parame
       ? { values: NONE }
       : { values: NONE, fault: 'content_type' };
   }
-  if (!isUtf8(body)) return { values: NONE, fault: 'encoding' };
   const text = body.toString('utf8');
-  return type === 'application/json' ? parseJson(text) : parseForm(text);
+  const read = type === 'application/json' ? parseJson(text) : parseForm(text);
+  return isUtf8(body) ? read : { ...read, fault: 'encoding' };
 }
 
 /** application/x-www-form-urlencoded, strict: broken percent-encoding or UTF-8 is a fault, not a guess. */

@@ -40,6 +40,8 @@ export function redirectUriFault(text: string): RedirectUriFault | undefined {
   if (!match || !URL.canParse(text)) return 'not_absolute';
   const url = new URL(text);
   if (match[2]?.includes('@') || url.username || url.password) return 'user_info';
+  // Other characters have no business in a host name, and this one goes into a Content-Security-Policy.
+  if (!/^([a-z0-9.-]+|\[[0-9a-f:]+\])$/.test(url.hostname)) return 'not_absolute';
   if (url.protocol === 'https:') return undefined;
   if (url.protocol !== 'http:') return 'scheme';
   return LOOPBACK_HOSTS.has(url.hostname) ? undefined : 'plain_http';

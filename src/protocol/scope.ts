@@ -9,6 +9,8 @@ export const SCOPE_NAMES = ['profile', 'email'] as const;
 export type ScopeName = (typeof SCOPE_NAMES)[number];
 
 export const NO_SCOPE: ScopeSet = 0;
+/** A bit that no grant has: what was asked for goes beyond every one. */
+export const UNKNOWN_SCOPE: ScopeSet = 1 << 30;
 
 export const scopeOf = (name: ScopeName): ScopeSet => 1 << SCOPE_NAMES.indexOf(name);
 

@@ -26,9 +26,12 @@ export function insertApplication(application: NewApplication): Statement {
   };
 }
 
+/** Adds a secret where the application is, and nothing where it is not. */
 export function insertSecret(clientId: string, secret: string, now: number): Statement {
   return {
-    sql: 'INSERT INTO application_secrets (client_id, id, hash, tail, created_at) VALUES ($1, $2, $3, $4, $5)',
+    sql: `INSERT INTO application_secrets (client_id, id, hash, tail, created_at)
+      SELECT client_id, $2, $3, $4, CAST($5 AS BIGINT) FROM applications WHERE client_id = $1
+      RETURNING id`,
     values: [clientId, newId(), hashClientSecret(secret), secret.slice(-4), now],
   };
 }

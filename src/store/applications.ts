@@ -1,6 +1,6 @@
 import { APPLICATION_COLUMNS, applicationOf, insertApplication, insertSecret } from './application-rows.ts';
 import type { Driver, Row, Statement } from './driver.ts';
-import { rememberExpiredSecrets } from './ended-secrets.ts';
+import { rememberReplacedSecrets } from './ended-secrets.ts';
 import { OwnedApplicationsInSql } from './owned-applications.ts';
 import { SecretUses } from './secret-uses.ts';
 import type { Application, ApplicationStore, NewApplication, OwnedApplications } from './store.ts';
@@ -89,12 +89,13 @@ export class Applications implements ApplicationStore {
     othersExpireAt: number,
     now: number,
   ): Promise<boolean> {
-    if (!(await this.#load(clientId))) return false;
-    await this.#change([
-      rememberExpiredSecrets(clientId, now),
+    // Two may be live: the newest of those there, until the overlap ends, and the one that is added.
+    const [, , , added] = await this.#change([
+      rememberReplacedSecrets(clientId, now),
       {
-        sql: 'DELETE FROM application_secrets WHERE client_id = $1 AND expires_at <= $2',
-        values: [clientId, now],
+        sql: `DELETE FROM application_secrets WHERE client_id = $1 AND id <> (
+            SELECT id FROM application_secrets WHERE client_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1)`,
+        values: [clientId],
       },
       {
         sql: `UPDATE application_secrets SET expires_at = $2
@@ -103,7 +104,7 @@ export class Applications implements ApplicationStore {
       },
       insertSecret(clientId, secret, now),
     ]);
-    return true;
+    return added!.length > 0;
   }
 
   async delete(clientId: string): Promise<boolean> {

@@ -16,6 +16,19 @@ export function rememberExpiredSecrets(clientId: string, now: number): Statement
   };
 }
 
+/** Goes before the statement that removes all secrets but the newest. */
+export function rememberReplacedSecrets(clientId: string, now: number): Statement {
+  return {
+    sql: `${REMEMBER} SELECT client_id, hash,
+        CASE WHEN expires_at <= $2 THEN expires_at ELSE CAST($2 AS BIGINT) END,
+        CASE WHEN expires_at <= $2 THEN 'expired' ELSE 'removed' END
+      FROM application_secrets WHERE client_id = $1 AND id <> (
+        SELECT id FROM application_secrets WHERE client_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1)
+      ON CONFLICT DO NOTHING`,
+    values: [clientId, now],
+  };
+}
+
 /** Goes before the statement that removes the secret, with the same condition. */
 export function rememberRemovedSecret(
   clientId: string,

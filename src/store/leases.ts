@@ -1,5 +1,11 @@
 import type { Driver } from './driver.ts';
-import type { LeaseStore } from './store.ts';
+
+export interface LeaseStore {
+  /** True when `holder` has the lease until `until`: nobody else does meanwhile, on any node. */
+  take(name: string, holder: string, until: number, now: number): Promise<boolean>;
+  /** Gives the lease back before its time. */
+  release(name: string, holder: string): Promise<void>;
+}
 
 /** A lease is a row, not a lock of the engine's: it works behind a connection pooler and on any engine. */
 export class Leases implements LeaseStore {

@@ -71,6 +71,7 @@ export class Connections {
   #pauseMs = 0;
   #closed = false;
   #lastError: unknown;
+  #lookedAt = performance.now();
   readonly #watch: NodeJS.Timeout;
 
   constructor(options: ConnectionOptions) {
@@ -150,7 +151,9 @@ export class Connections {
     while (this.#waiting.length > 0) {
       const connection = this.#leastBusy();
       if (!connection) break;
-      connection.send(this.#waiting.shift()!);
+      const job = this.#waiting.shift()!;
+      if (job.deadline > performance.now()) connection.send(job);
+      else this.#refuseWaiting([job]);
     }
     if (this.#waiting.length > 0 && this.#open.size + this.#opening < this.#options.connections)
       this.#openAnother();
@@ -170,6 +173,10 @@ export class Connections {
 
   #endOverdue(): void {
     const now = performance.now();
+    // After a pause of this process the answers may be here and only not read yet: they come first.
+    const paused = now - this.#lookedAt > 5 * WATCH_MS;
+    this.#lookedAt = now;
+    if (paused) return;
     for (const connection of this.#open) {
       if ((connection.oldestDeadline ?? Number.POSITIVE_INFINITY) <= now) connection.destroy();
     }

@@ -7,6 +7,7 @@ import {
   OutcomeUnknown,
   type Row,
   type Statement,
+  UnstorableText,
   type Value,
 } from './driver.ts';
 import { sqlFor } from './migrations.ts';
@@ -117,6 +118,7 @@ function translated(error: unknown): unknown {
     return error;
   const code = String((error as Error & { code?: unknown }).code ?? '');
   if (code === '23505') return new DuplicateKey('duplicate key', { cause: error });
+  if (code === '22021') return new UnstorableText('a text that cannot be stored', { cause: error });
   const unavailable = error instanceof pg.DatabaseError ? UNAVAILABLE.test(code) : 'syscall' in error;
   return unavailable ? new DatabaseUnavailable('the database failed', { cause: error }) : error;
 }

@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import {
   DatabaseUnavailable,
@@ -50,7 +50,7 @@ export class SqliteDriver implements Driver {
 
   constructor(path: string) {
     this.#path = path;
-    this.#open({ create: true });
+    this.#openPatiently();
     this.#watch = setInterval(() => this.#look(), WATCH_MS).unref();
   }
 
@@ -118,21 +118,43 @@ export class SqliteDriver implements Driver {
     this.#close();
   }
 
+  /** Processes that make one database together get in each other's way for a moment, whatever the busy timeout. */
+  #openPatiently(): void {
+    const until = performance.now() + BUSY_PATIENCE_MS;
+    for (;;) {
+      try {
+        return this.#open({ create: true });
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > until) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_RETRY_MS);
+      }
+    }
+  }
+
   #open({ create }: { create: boolean }): void {
-    if (!create && !statSync(this.#path, { throwIfNoEntry: false }))
-      throw new DatabaseUnavailable('the database file is gone');
+    if (!create) this.#forgetAnother();
     const db = new DatabaseSync(this.#path, { timeout: 0 });
     try {
-      db.exec(
-        'PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 0',
-      );
+      db.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
       this.#inode = statSync(this.#path).ino;
       this.#dataVersion = dataVersion(db);
+      db.exec('PRAGMA busy_timeout = 0');
     } catch (error) {
       db.close();
       throw error;
     }
     this.#db = db;
+  }
+
+  /**
+   * Another file in the place of ours is a backup put back. SQLite leaves the log of the file it had
+   * behind and would play it into the one that is there now: a mixture of two databases.
+   */
+  #forgetAnother(): void {
+    const there = statSync(this.#path, { throwIfNoEntry: false });
+    if (!there) throw new DatabaseUnavailable('the database file is gone');
+    if (there.ino !== this.#inode)
+      for (const log of ['-wal', '-shm']) rmSync(this.#path + log, { force: true });
   }
 
   #close(): void {

@@ -3,6 +3,7 @@ import type { RateWindow } from '../protocol/rate-window.ts';
 import type { ScopeSet } from '../protocol/scope.ts';
 import type { MailLinkStore, SecurityEventStore, SignUpStore } from './account-records.ts';
 import type { GrantState } from './grant-state.ts';
+import type { LeaseStore } from './leases.ts';
 import type { RequestLogStore, UsageStore } from './request-records.ts';
 
 /**
@@ -268,6 +269,8 @@ export type NewUser = {
   readonly now: number;
 };
 
+export type DeletedUser = { readonly grantsEnded: number };
+
 export interface UserStore {
   create(user: NewUser): Promise<'created' | 'email_taken'>;
   find(id: string): Promise<User | undefined>;
@@ -282,7 +285,7 @@ export interface UserStore {
   /** To an address that was just proven. `stale`: `from` is no longer the user's. */
   changeEmail(id: string, from: string, to: string, now: number): Promise<'changed' | 'taken' | 'stale'>;
   /** Cuts every grant, and removes the user and all that was kept of them. */
-  delete(user: Pick<User, 'id' | 'email'>, now: number): Promise<boolean>;
+  delete(user: Pick<User, 'id' | 'email'>, now: number): Promise<DeletedUser | undefined>;
 }
 
 export type ProfileChanges = Pick<Profile, 'name' | 'preferredUsername' | 'picture' | 'locale'>;
@@ -337,13 +340,4 @@ export interface KeyStore {
   /** Keeps `fingerprint` unless one is kept already, and returns the one that is kept. */
   keepFingerprint(fingerprint: string): Promise<string>;
   replaceFingerprint(fingerprint: string): Promise<void>;
-}
-
-// ---- leases ---------------------------------------------------------------------------------
-
-export interface LeaseStore {
-  /** True when `holder` has the lease until `until`: nobody else does meanwhile, on any node. */
-  take(name: string, holder: string, until: number, now: number): Promise<boolean>;
-  /** Gives the lease back before its time. */
-  release(name: string, holder: string): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { Profile } from '../protocol/claims.ts';
 import { type Driver, DuplicateKey, type Row } from './driver.ts';
-import type { NewUser, ProfileChanges, User, UserStore } from './store.ts';
+import type { DeletedUser, NewUser, ProfileChanges, User, UserStore } from './store.ts';
 
 const COLUMNS = `id, email, email_verified_at, name, preferred_username, picture, locale, updated_at,
   password_hash, created_at, disabled_at`;
@@ -141,7 +141,7 @@ export class Users implements UserStore {
   }
 
   /** Ended grants stay until they would have expired: they hold no more than ids. */
-  async delete({ id, email }: Pick<User, 'id' | 'email'>, now: number): Promise<boolean> {
+  async delete({ id, email }: Pick<User, 'id' | 'email'>, now: number): Promise<DeletedUser | undefined> {
     const removeFrom = (table: string) => ({
       sql: `DELETE FROM ${table} WHERE user_id = $1`,
       values: [id],
@@ -149,7 +149,7 @@ export class Users implements UserStore {
     const rows = await this.#driver.transaction([
       {
         sql: `UPDATE grants SET ended_at = $2, ended_by = 'account_deleted', redirect_uri = NULL, code_challenge = NULL
-          WHERE user_id = $1 AND ended_at IS NULL`,
+          WHERE user_id = $1 AND ended_at IS NULL RETURNING id`,
         values: [id, now],
       },
       removeFrom('sessions'),
@@ -158,6 +158,6 @@ export class Users implements UserStore {
       { sql: 'DELETE FROM user_emails WHERE email = $2 AND user_id = $1', values: [id, emailKey(email)] },
       { sql: 'DELETE FROM users WHERE id = $1 RETURNING id', values: [id] },
     ]);
-    return rows.at(-1)!.length > 0;
+    return rows.at(-1)!.length > 0 ? { grantsEnded: rows[0]!.length } : undefined;
   }
 }

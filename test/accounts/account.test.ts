@@ -294,7 +294,7 @@ describe('the account page', () => {
       await service.createClient({ ownerId: visitor.user.id, name: '<b>Wall</b>' });
       const page = await visitor.get('/account/delete');
       assert.match(page.text, /&lt;b&gt;Wall&lt;\/b&gt;/);
-      await send(visitor, '/account/delete', { current_password: PASSWORD });
+      assert.equal((await send(visitor, '/account/delete', { current_password: PASSWORD })).status, 409);
       assert.equal((await visitor.get('/account')).status, 200);
     });
   });

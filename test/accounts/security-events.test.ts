@@ -26,6 +26,22 @@ describe('security events', () => {
     assert.match((await visitor.get('/account')).text, /You allowed Photo &lt;Wall&gt; to use your account/);
   });
 
+  test('what the user changes is taken down, with the browser and the address', async () => {
+    const visitor = await service.visitor(
+      undefined,
+      'Mozilla/5.0 (Windows NT 10.0) Gecko/20100101 Firefox/140.0',
+    );
+    await visitor.signIn();
+    const { form_token } = hiddenFields((await visitor.get('/account')).text);
+    service.clock.advance(1);
+    const passwords = { current_password: visitor.user.password, new_password: 'nine yellow umbrellas' };
+    await visitor.post('/account/password', { form_token: form_token!, ...passwords });
+    assert.deepEqual(await kinds(visitor.user.id), ['password_changed', 'signed_in']);
+    const { text } = await visitor.get('/account');
+    assert.match(text, /Password changed/);
+    assert.match(text, /Firefox on Windows, 127\.0\.0\.1/);
+  });
+
   test('a family that was cut tells why, and names the application it belonged to', async () => {
     const visitor = await service.signedIn();
     const [client, thief] = [

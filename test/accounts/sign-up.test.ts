@@ -137,6 +137,8 @@ describe('sign-up', () => {
       assert.equal(answer.status, 400, JSON.stringify(changes));
       assert.match(answer.text, words);
       assert.match(answer.text, /aria-invalid="true"/);
+      const [, first] = /<input id="(\w+)"[^>]* autofocus/.exec(answer.text) ?? [];
+      assert.equal(first, Object.keys(changes)[0], 'the first wrong field has the focus');
       assert.doesNotMatch(answer.text, /value="(short|PASSWORD123)"/i, 'a password is never sent back');
     }
   });

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
@@ -29,17 +29,19 @@ const QUIET = [
   '--no-pings',
 ];
 
-/** A Chromium of the machine's own, where the one from npm cannot run. */
-const OWN_BROWSER = process.env.POSTERN_TEST_CHROMIUM;
+/** The npm package holds a build for Linux on x86-64 alone. */
+const FROM_NPM = process.platform === 'linux' && process.arch === 'x64';
+const INSTALLED = '/usr/bin/chromium';
 
-/**
- * Why there is no browser here, or false: for `skip`. The npm package holds a build for Linux on
- * x86-64 alone. Nothing is downloaded instead: a missing browser is named, not hidden.
- */
+/** A Chromium of the machine's own: the one that is asked for, or where npm's cannot run the one that is there. */
+const OWN_BROWSER =
+  process.env.POSTERN_TEST_CHROMIUM || (!FROM_NPM && existsSync(INSTALLED) ? INSTALLED : undefined);
+
+/** Why there is no browser here, or false: for `skip`. Nothing is downloaded: a missing browser is named, not hidden. */
 export const NO_BROWSER: string | false =
-  OWN_BROWSER || (process.platform === 'linux' && process.arch === 'x64')
+  OWN_BROWSER || FROM_NPM
     ? false
-    : `@sparticuz/chromium does not run on ${process.platform} ${process.arch}: set POSTERN_TEST_CHROMIUM to a Chromium's path`;
+    : `@sparticuz/chromium does not run on ${process.platform} ${process.arch}: install Chromium or set POSTERN_TEST_CHROMIUM`;
 
 /** A real Chromium, one for a whole test file. Close it in `after`. */
 export async function launchBrowser(): Promise<Browser> {

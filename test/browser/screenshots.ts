@@ -6,7 +6,7 @@ import { launchBrowser, NO_BROWSER, newVisit, SCHEMES, type Scheme, screenshot }
 
 /** Writes docs/screenshots/: the main pages in both colour schemes. Run by `npm run screenshots`. */
 const FOLDER = fileURLToPath(new URL('../../docs/screenshots/', import.meta.url));
-const VIEWPORT = { width: 1000, height: 700 };
+const VIEWPORT = { width: 1000, height: 780 };
 
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 const PHONE =

@@ -280,6 +280,17 @@ describe('why a request failed', () => {
     );
   });
 
+  it('a failure of the service itself', async () => {
+    const { grants } = service.app.store;
+    const { rotate } = grants;
+    const { refresh_token } = await service.tokens(client, user);
+    grants.rotate = () => Promise.reject(new Error('for this test'));
+    const reply = await service.refresh(client, refresh_token);
+    grants.rotate = rotate;
+    assert.equal(reply.status, 500);
+    assert.match(await reasonOf(reply), /went wrong here, not in your application/);
+  });
+
   it('both rate limits', async () => {
     for (let i = 0; i < 30; i++) await service.revoke(client, 'x');
     assert.match(await reasonOf(await service.revoke(client, 'x')), /More requests came from this network/);

@@ -3,7 +3,15 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { serveMetrics } from '../../src/metrics/listener.ts';
 import { Sweeper } from '../../src/sweeper.ts';
-import { HOUR, Service, type TestClient, type Tokens, type Visitor } from '../service.ts';
+import {
+  HOUR,
+  hiddenFields,
+  PASSWORD,
+  Service,
+  type TestClient,
+  type Tokens,
+  type Visitor,
+} from '../service.ts';
 import { Samples } from './samples.ts';
 
 let service: Service;
@@ -73,6 +81,25 @@ test('cut families are counted by reason', async () => {
   await service.revoke(client, revoked.refresh_token);
   await service.revoke(client, revoked.refresh_token);
   assert.equal(await cuts('revoked_by_client'), 1);
+});
+
+test('what a user ends is counted too: a connection with all its grants, and an account', async () => {
+  const own = await service.createClient();
+  const person = await service.signedIn();
+  const cuts = async (reason: string) => (await scrape()).value('postern_grants_cut_total', { reason }) ?? 0;
+  const confirm = async (path: string, fields: Record<string, string> = {}) => {
+    const form = new RegExp(`<form[^>]*action="${path}"[\\s\\S]*?</form>`).exec(
+      (await person.get(path)).text,
+    )![0];
+    return person.post(path, { ...hiddenFields(form), ...fields });
+  };
+  await service.tokens(own, person);
+  await service.tokens(own, person);
+  await confirm(`/account/connections/${own.clientId}/disconnect`);
+  assert.equal(await cuts('disconnected_by_user'), 2);
+  await service.tokens(own, person);
+  await confirm('/account/delete', { current_password: PASSWORD });
+  assert.equal(await cuts('account_deleted'), 1);
 });
 
 test('refusals by the limit are counted by which counter refused', async () => {

@@ -304,3 +304,15 @@ async function until(holds: () => boolean): Promise<void> {
   }
   assert.fail('it did not come to pass in 30 seconds');
 }
+
+test('without POSTERN_SECRET, and with an address that is none, everything wrong is said at once', async (t) => {
+  const postern = new Postern(t);
+  const missing = await postern.run(['serve'], { env: { POSTERN_DATABASE_URL: server.url() } });
+  assert.equal(missing.code, 1);
+  assert.match(missing.stderr, /POSTERN_SECRET is missing\. With PostgreSQL every node needs the same one/);
+  const env = { POSTERN_DATABASE_URL: 'mysql://user:hunter2@host/db', POSTERN_DATABASE_CONNECTIONS: '0' };
+  const wrong = await postern.run(['serve'], { env });
+  assert.match(wrong.stderr, /POSTERN_DATABASE_URL must be sqlite:PATH or postgres:/);
+  assert.match(wrong.stderr, /POSTERN_DATABASE_CONNECTIONS must be a whole number from 1 to 1000/);
+  assert.doesNotMatch(wrong.stderr, /hunter2/);
+});

@@ -1,0 +1,62 @@
+import { duration } from '../pages/parts.ts';
+import type { Facts, LogEntry } from '../store/request-records.ts';
+
+/** What a reason is told with: the entry, and the success that used the same code or token before it. */
+export type Told = {
+  readonly entry: LogEntry;
+  readonly facts: Facts;
+  readonly earlier: LogEntry | undefined;
+};
+
+export const AGAIN = 'Send the user through authorization again.';
+export const day = (at: string | number | undefined): string =>
+  new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(
+    Number(at),
+  );
+export const ending = (tail: string | number | undefined): string =>
+  tail === undefined ? 'The client_secret sent' : `The client_secret sent, which ends in …${tail},`;
+export const PARALLEL =
+  'Make refresh single-flight: one refresh at a time for each user, everybody else waits for its result, and the new token is stored before it is used. docs/integrating.md has the code, “Refreshing without races”.';
+
+/** Who exchanged or refreshed with this very credential before. */
+function before({ entry, earlier }: Told, done: string): string {
+  return earlier
+    ? `was ${done} ${duration(entry.at - earlier.at)} earlier from ${earlier.address}`
+    : `was ${done} before`;
+}
+
+export function endedBy(by: string | number | undefined): string {
+  const words: Record<string, string> = {
+    refresh_token_reuse: 'because an old refresh token of it was used again',
+    code_replay: 'because its code was used twice',
+    revoked_by_client: 'by your own call to /oauth/revoke',
+    disconnected_by_user: 'by the user, who disconnected your application',
+    account_deleted: 'because the user deleted their account',
+    database_restored: 'because the service was restored from a backup',
+  };
+  return words[String(by)] ?? 'for another reason';
+}
+
+export function replayed(told: Told): string {
+  if (told.facts.foreign) return 'The code was issued to another application and was used already.';
+  const { exchanged_at: at } = told.facts;
+  if (told.earlier || at === undefined) return `This code ${before(told, 'exchanged')}.`;
+  return `This code was exchanged ${duration(told.entry.at - Number(at))} earlier.`;
+}
+
+export function reused(told: Told): string {
+  if (told.facts.foreign) return 'The refresh token was issued to another application and was used already.';
+  const { rotations } = told.facts;
+  const age = Number(rotations) === 1 ? 'one rotation' : `${count(Number(rotations))} rotations`;
+  return `The refresh token is ${age} old: it ${before(told, 'used')}.`;
+}
+
+const NUMBERS = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
+const count = (number: number): string => NUMBERS[number] ?? String(number);
+
+export const looks = ({ facts }: Told, wanted: string): string =>
+  facts.looks_like === undefined
+    ? `What was sent (${facts.length} characters) was never ${wanted} of this service.`
+    : facts.looks_like === wanted
+      ? `What was sent looks like ${wanted} but is damaged: ${facts.length} characters came, and they do not fit together.`
+      : `What was sent is ${facts.looks_like}, not ${wanted}.`;

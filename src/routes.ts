@@ -1,0 +1,122 @@
+import type { FastifyRequest } from 'fastify';
+import { changeProfile, endOtherSessions, endSession, showAccount } from './accounts/account.ts';
+import {
+  changeEmail,
+  changePassword,
+  deleteAccount,
+  sendVerification,
+  showDeleteAccount,
+} from './accounts/account-security.ts';
+import { disconnect, showConnections, showDisconnect } from './accounts/connections.ts';
+import { home, showLogin, showSignOut, signIn, signOut } from './accounts/login.ts';
+import {
+  forgotPassword,
+  resetPassword,
+  showForgotPassword,
+  showResetPassword,
+} from './accounts/password-reset.ts';
+import { confirmSignUp, showConfirmSignUp, showSignUp, signUp } from './accounts/sign-up.ts';
+import { showVerifyEmail, verifyEmail } from './accounts/verify-email.ts';
+import type { Answer } from './answer.ts';
+import type { App } from './app.ts';
+import {
+  disableApplication,
+  enableApplication,
+  saveApplication,
+  showApplication,
+} from './dashboard/application.ts';
+import { showApplications } from './dashboard/applications.ts';
+import { confirmDeletion, deleteApplication } from './dashboard/delete-application.ts';
+import { showIncident, showIncidents } from './dashboard/incidents.ts';
+import { createApplication, showNewApplication } from './dashboard/new-application.ts';
+import { runPlayground, showPlayground, showPlaygroundCallback } from './dashboard/playground.ts';
+import { showError, showRequest, showRequests } from './dashboard/requests.ts';
+import { addSecret, confirmSecretRemoval, removeSecret } from './dashboard/secrets.ts';
+import { showUsage } from './dashboard/usage.ts';
+import { decideConsent, showConsent } from './endpoints/authorize.ts';
+import { clientEndpoint } from './endpoints/client-request.ts';
+import { health } from './endpoints/health.ts';
+import { introspection } from './endpoints/introspect.ts';
+import { metadata } from './endpoints/metadata.ts';
+import { docs, openapi } from './endpoints/openapi.ts';
+import { revoke } from './endpoints/revoke.ts';
+import { token } from './endpoints/token.ts';
+import { userinfo } from './endpoints/userinfo.ts';
+
+export type Handler = (app: App, request: FastifyRequest) => Promise<Answer> | Answer;
+export type Route = { readonly method: 'GET' | 'POST'; readonly path: string; readonly handler: Handler };
+
+/** Every address of the service. */
+export function routes(app: App): Route[] {
+  const tokenHandler = clientEndpoint(app, token);
+  const revokeHandler = clientEndpoint(app, revoke);
+  const introspect = introspection(app);
+  return [
+    { method: 'POST', path: '/oauth/token', handler: (_, request) => tokenHandler(request) },
+    { method: 'POST', path: '/oauth/revoke', handler: (_, request) => revokeHandler(request) },
+    { method: 'GET', path: '/oauth/userinfo', handler: userinfo },
+    { method: 'POST', path: '/oauth/introspect', handler: (_, request) => introspect(request) },
+    { method: 'GET', path: '/oauth/authorize', handler: showConsent },
+    { method: 'POST', path: '/oauth/authorize', handler: decideConsent },
+    { method: 'GET', path: '/.well-known/oauth-authorization-server', handler: metadata },
+    { method: 'GET', path: '/openapi.json', handler: openapi },
+    { method: 'GET', path: '/docs', handler: docs },
+    { method: 'GET', path: '/health', handler: health },
+    { method: 'GET', path: '/', handler: home },
+    { method: 'GET', path: '/login', handler: showLogin },
+    { method: 'POST', path: '/login', handler: signIn },
+    { method: 'GET', path: '/logout', handler: showSignOut },
+    { method: 'POST', path: '/logout', handler: signOut },
+    { method: 'GET', path: '/signup', handler: showSignUp },
+    { method: 'POST', path: '/signup', handler: signUp },
+    { method: 'GET', path: '/signup/confirm', handler: showConfirmSignUp },
+    { method: 'POST', path: '/signup/confirm', handler: confirmSignUp },
+    { method: 'GET', path: '/forgot-password', handler: showForgotPassword },
+    { method: 'POST', path: '/forgot-password', handler: forgotPassword },
+    { method: 'GET', path: '/reset-password', handler: showResetPassword },
+    { method: 'POST', path: '/reset-password', handler: resetPassword },
+    { method: 'GET', path: '/verify-email', handler: showVerifyEmail },
+    { method: 'POST', path: '/verify-email', handler: verifyEmail },
+    { method: 'GET', path: '/account', handler: showAccount },
+    { method: 'POST', path: '/account/profile', handler: changeProfile },
+    { method: 'POST', path: '/account/email', handler: changeEmail },
+    { method: 'POST', path: '/account/email/verify', handler: sendVerification },
+    { method: 'POST', path: '/account/password', handler: changePassword },
+    { method: 'POST', path: '/account/sessions/end', handler: endSession },
+    { method: 'POST', path: '/account/sessions/end-others', handler: endOtherSessions },
+    { method: 'GET', path: '/account/delete', handler: showDeleteAccount },
+    { method: 'POST', path: '/account/delete', handler: deleteAccount },
+    { method: 'GET', path: '/account/connections', handler: showConnections },
+    { method: 'GET', path: '/account/connections/:client_id/disconnect', handler: showDisconnect },
+    { method: 'POST', path: '/account/connections/:client_id/disconnect', handler: disconnect },
+    { method: 'GET', path: '/dashboard', handler: showApplications },
+    { method: 'GET', path: '/dashboard/apps/new', handler: showNewApplication },
+    { method: 'POST', path: '/dashboard/apps/new', handler: createApplication },
+    { method: 'GET', path: '/dashboard/apps/:client_id', handler: showApplication },
+    { method: 'POST', path: '/dashboard/apps/:client_id', handler: saveApplication },
+    { method: 'POST', path: '/dashboard/apps/:client_id/disable', handler: disableApplication },
+    { method: 'POST', path: '/dashboard/apps/:client_id/enable', handler: enableApplication },
+    { method: 'GET', path: '/dashboard/apps/:client_id/delete', handler: confirmDeletion },
+    { method: 'POST', path: '/dashboard/apps/:client_id/delete', handler: deleteApplication },
+    { method: 'GET', path: '/dashboard/apps/:client_id/requests', handler: showRequests },
+    { method: 'GET', path: '/dashboard/apps/:client_id/requests/:id', handler: showRequest },
+    { method: 'GET', path: '/dashboard/apps/:client_id/incidents', handler: showIncidents },
+    { method: 'GET', path: '/dashboard/apps/:client_id/incidents/:id', handler: showIncident },
+    { method: 'GET', path: '/dashboard/apps/:client_id/usage', handler: showUsage },
+    { method: 'GET', path: '/dashboard/playground', handler: showPlayground },
+    { method: 'POST', path: '/dashboard/playground', handler: runPlayground },
+    { method: 'GET', path: '/dashboard/playground/callback', handler: showPlaygroundCallback },
+    { method: 'GET', path: '/errors/:id', handler: showError },
+    { method: 'POST', path: '/dashboard/apps/:client_id/secrets', handler: addSecret },
+    {
+      method: 'GET',
+      path: '/dashboard/apps/:client_id/secrets/:secret_id/remove',
+      handler: confirmSecretRemoval,
+    },
+    { method: 'POST', path: '/dashboard/apps/:client_id/secrets/:secret_id/remove', handler: removeSecret },
+  ];
+}
+
+/** Addresses that a person's browser asks for; everything else is answered in JSON. */
+export const PAGES =
+  /^\/($|(login|logout|signup|forgot-password|reset-password|verify-email|account|dashboard|errors|oauth\/authorize)(\/|$))/;

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { hiddenFields, PASSWORD, Service, Visitor } from '../service.ts';
+
+let service: Service;
+let visitor: Visitor;
+before(async () => {
+  service = await Service.start();
+  visitor = await service.signedIn();
+});
+after(() => service.stop());
+
+const good = [
+  '/',
+  '/account',
+  '/oauth/authorize?a=b&state=%FF+%20',
+  '/a/../b',
+  '/%2f%2fevil.example',
+  '/:x@y',
+  '/.//evil.example',
+];
+
+const evil = [
+  '//evil.example',
+  '///evil.example',
+  '/\\evil.example',
+  '\\/evil.example',
+  '\\\\evil.example',
+  'https://evil.example',
+  'https:evil.example',
+  'HTTPS://evil.example',
+  'javascript:alert(1)',
+  'data:text/html,x',
+  'evil.example',
+  '@evil.example',
+  '.evil.example',
+  '/\t/evil.example',
+  '/\n/evil.example',
+  '/\r\nSet-Cookie: a=b',
+  '\t//evil.example',
+  ' //evil.example',
+  '/ /evil.example',
+  '/\0/evil.example',
+  '/\u2028/evil.example',
+  '/é',
+  '／／evil.example',
+  '',
+];
+
+const loginPath = (returnTo: string): string => `/login?return_to=${encodeURIComponent(returnTo)}`;
+
+/** Where the browser ends up must be this service, however it reads the text. */
+function assertHere(location: string | null): void {
+  assert.equal(new URL(location ?? '//none', 'https://id.example/login').origin, 'https://id.example');
+}
+
+describe('after signing in the way leads back', () => {
+  for (const path of good) {
+    test(`to ${path}`, async () => {
+      const fresh = new Visitor(service, visitor.user);
+      const page = await fresh.get(loginPath(path));
+      assert.equal(hiddenFields(page.text).return_to, path);
+      const fields = { ...hiddenFields(page.text), email: visitor.user.email, password: PASSWORD };
+      const answer = await fresh.post('/login', fields);
+      assert.equal(answer.headers.get('location'), path);
+      assertHere(path);
+    });
+  }
+});
+
+describe('nobody is sent elsewhere by return_to', () => {
+  for (const text of evil) {
+    test(JSON.stringify(text), async () => {
+      const signedIn = await visitor.get(loginPath(text));
+      assert.equal(signedIn.status, 303);
+      assert.equal(signedIn.headers.get('location'), '/');
+
+      const fresh = new Visitor(service, visitor.user);
+      const fields = hiddenFields((await fresh.get(loginPath(text))).text);
+      assert.equal(fields.return_to, '/');
+      const refused = await fresh.post('/login', { return_to: text });
+      assert.equal(refused.status, 403);
+      assert.equal(hiddenFields(refused.text).return_to, '/');
+    });
+  }
+
+  test('when the form itself is posted with it', async () => {
+    for (const text of evil.slice(0, 8)) {
+      const fresh = new Visitor(service, visitor.user);
+      const fields = hiddenFields((await fresh.get('/login')).text);
+      const { email, password } = visitor.user;
+      const answer = await fresh.post('/login', { ...fields, return_to: text, email, password });
+      assert.equal(answer.status, 303);
+      assert.equal(answer.headers.get('location'), '/');
+    }
+  });
+
+  test('when somebody signs out with it', async () => {
+    const leaving = new Visitor(service, visitor.user);
+    const { form_token } = hiddenFields((await leaving.get('/login')).text);
+    for (const text of evil) {
+      const answer = await leaving.post('/logout', { form_token: form_token!, return_to: text });
+      assert.equal(answer.status, 303);
+      assert.equal(answer.headers.get('location'), '/', JSON.stringify(text));
+    }
+    const answer = await leaving.post('/logout', { form_token: form_token!, return_to: '/account' });
+    assert.equal(answer.headers.get('location'), '/account');
+  });
+
+  test('and text in it is shown as text', async () => {
+    const page = await service.get(loginPath('/"><script>alert(1)</script>'));
+    assert.doesNotMatch(page.text, /<script>/);
+    assert.equal(hiddenFields(page.text).return_to, '/"><script>alert(1)</script>'.replaceAll('>', '&gt;'));
+  });
+});

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  authorizePath,
+  hiddenFields,
+  newVerifier,
+  type Reply,
+  Service,
+  type TestClient,
+  type Tokens,
+  type Visitor,
+} from '../service.ts';
+
+const AT_ONCE = 25;
+const ROUNDS = 50;
+
+let service: Service;
+let client: TestClient;
+let visitor: Visitor;
+before(async () => {
+  service = await Service.start({ POSTERN_RATE_LIMIT: '1000000000' });
+  client = await service.createClient();
+  visitor = await service.signedIn();
+});
+after(() => service.stop());
+
+const together = <T>(count: number, work: (n: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, (_, n) => work(n)));
+
+async function rounds(work: (round: number) => Promise<void>): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) await work(round);
+}
+
+/** The one that succeeded; every other one is a refusal of the kind expected. */
+function onlyWinner(replies: readonly Reply[], message?: RegExp): Tokens {
+  const winners = replies.filter(({ status }) => status === 200);
+  assert.equal(winners.length, 1, `${winners.length} of ${replies.length} succeeded`);
+  for (const { status, body } of replies.filter((reply) => reply !== winners[0])) {
+    assert.deepEqual([status, body.error], [400, 'invalid_grant']);
+    if (message) assert.match(String(body.error_description), message);
+  }
+  return winners[0]!.body as Tokens;
+}
+
+async function assertDead(tokens: Pick<Tokens, 'access_token' | 'refresh_token'>): Promise<void> {
+  const [profile, refreshed] = await Promise.all([
+    service.userinfo(tokens.access_token),
+    service.refresh(client, tokens.refresh_token),
+  ]);
+  assert.deepEqual([profile.status, profile.body.error], [401, 'invalid_token']);
+  assert.deepEqual([refreshed.status, refreshed.body.error], [400, 'invalid_grant']);
+}
+
+test(`${AT_ONCE} exchanges of one code at once: one succeeds, and what it got is cut`, () =>
+  rounds(async () => {
+    const issued = await service.authorize(client, visitor);
+    const replies = await together(AT_ONCE, () => service.exchange(client, issued));
+    await assertDead(onlyWinner(replies));
+  }));
+
+test(`${AT_ONCE} refreshes of one token at once: one succeeds, and the whole family is cut`, () =>
+  rounds(async () => {
+    const first = await service.tokens(client, visitor);
+    const replies = await together(AT_ONCE, () => service.refresh(client, first.refresh_token));
+    await assertDead(onlyWinner(replies, /refresh token was already used/));
+    const profile = await service.userinfo(first.access_token);
+    assert.equal(profile.status, 401);
+  }));
+
+test('a wrong exchange beside the right one changes nothing for it', () =>
+  rounds(async () => {
+    const issued = await service.authorize(client, visitor);
+    const wrong = { ...issued, verifier: newVerifier() };
+    const replies = await together(8, (n) => service.exchange(client, n === 4 ? issued : wrong));
+    const tokens = onlyWinner(replies);
+    assert.equal((await service.userinfo(tokens.access_token)).status, 200);
+    assert.equal((await service.refresh(client, tokens.refresh_token)).status, 200);
+  }));
+
+test('a refresh beside a revocation: once the revocation is confirmed nothing of the family works', () =>
+  rounds(async (round) => {
+    const first = await service.tokens(client, visitor);
+    const refreshing = service.refresh(client, first.refresh_token);
+    // Either may reach the service first, and a second refresh beside them makes the reuse race too.
+    const second = round % 2 === 0 ? service.refresh(client, first.refresh_token) : undefined;
+    const revoked = await service.revoke(client, first.refresh_token);
+    assert.deepEqual([revoked.status, revoked.text], [200, '{"revoked":true}']);
+    await assertDead(first);
+    for (const reply of await Promise.all([refreshing, second])) {
+      if (reply?.status === 200) await assertDead(reply.body as Tokens);
+    }
+  }));
+
+test('a chain of refreshes ends with a revocation of any of its tokens, wherever it is by then', () =>
+  rounds(async (round) => {
+    const first = await service.tokens(client, visitor);
+    const issued: Tokens[] = [first];
+    let confirmed = false;
+    let afterwards = 0;
+    const chain = async () => {
+      for (let last = first; ; ) {
+        const startedAfter = confirmed;
+        const reply = await service.refresh(client, last.refresh_token);
+        if (reply.status !== 200) return;
+        if (startedAfter) afterwards++;
+        last = reply.body as Tokens;
+        issued.push(last);
+      }
+    };
+    const running = chain();
+    while (issued.length < 1 + (round % 5)) await new Promise(setImmediate);
+    await service.revoke(client, first.refresh_token);
+    confirmed = true;
+    await running;
+    assert.equal(afterwards, 0);
+    for (const { access_token } of issued) assert.equal((await service.userinfo(access_token)).status, 401);
+  }));
+
+test('an access token revoked while it is being used is refused as soon as that is confirmed', () =>
+  rounds(async () => {
+    const tokens = await service.tokens(client, visitor);
+    const using = together(5, () => service.userinfo(tokens.access_token));
+    await service.revoke(client, tokens.access_token);
+    assert.equal((await service.userinfo(tokens.access_token)).status, 401);
+    assert.equal((await service.refresh(client, tokens.refresh_token)).status, 200);
+    for (const { status } of await using) assert.ok(status === 200 || status === 401);
+  }));
+
+test('consent sent many times at once makes one code, and it can be exchanged once', () =>
+  rounds(async () => {
+    const verifier = newVerifier();
+    const page = await visitor.get(authorizePath(client, verifier));
+    const form = { ...hiddenFields(page.text), decision: 'allow' };
+    const replies = await together(10, () => visitor.post('/oauth/authorize', form));
+    const codes = new Set(
+      replies.map(({ status, headers }) => {
+        assert.equal(status, 303);
+        return new URL(headers.get('location')!).searchParams.get('code');
+      }),
+    );
+    assert.equal(codes.size, 1);
+    const [code] = codes;
+    const exchanged = await service.exchange(client, { code: code!, verifier });
+    assert.equal(exchanged.status, 200);
+
+    // The form again, now that its code is used: the screen is shown anew, and no code is given.
+    const late = await visitor.post('/oauth/authorize', form);
+    assert.match(late.headers.get('location')!, /^\/oauth\/authorize\?/);
+    assert.equal((await service.userinfo(String(exchanged.body.access_token))).status, 200);
+  }));
+
+test('an application disabled while its refreshes run gets none that began after', () =>
+  rounds(async () => {
+    const own = await service.createClient();
+    const tokens = await service.tokens(own, visitor);
+    const before = service.refresh(own, tokens.refresh_token);
+    await service.app.store.applications.setDisabled(own.clientId, true, service.clock.ms);
+    const late = await service.refresh(own, tokens.refresh_token);
+    assert.deepEqual([late.status, late.body.error], [401, 'invalid_client']);
+    const reply = await before;
+    if (reply.status === 200)
+      assert.equal((await service.userinfo(String(reply.body.access_token))).status, 401);
+  }));

@@ -1,0 +1,31 @@
+import { after, before } from 'node:test';
+import { openStore } from '../../src/store/open.ts';
+import { storeContract } from '../store/contract.ts';
+import { dropDatabase } from './database.ts';
+import { TestPostgres } from './server.ts';
+
+let server: TestPostgres;
+before(async () => {
+  server = await TestPostgres.start();
+});
+after(() => server.stop());
+
+storeContract('postgres', async () => {
+  const url = await server.createDatabase();
+  const store = openStore(url);
+  const others: { close(): Promise<void> }[] = [];
+  return {
+    store,
+    url,
+    another: async () => {
+      const other = openStore(url);
+      others.push(other);
+      return other;
+    },
+    close: async () => {
+      await store.close();
+      await Promise.all(others.map((other) => other.close()));
+      await dropDatabase(url);
+    },
+  };
+});

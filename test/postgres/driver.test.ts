@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { DatabaseUnavailable, DuplicateKey, OutcomeUnknown } from '../../src/store/driver.ts';
+import { PostgresDriver } from '../../src/store/postgres.ts';
+import { query } from './database.ts';
+import { BreakingProxy } from './proxy.ts';
+import { freePort, TestPostgres } from './server.ts';
+
+const PATIENCE_MS = 1_000;
+const INSERT = 'INSERT INTO things (id, n) VALUES ($1, $2)';
+
+describe('the PostgreSQL driver', () => {
+  let server: TestPostgres;
+  let url: string;
+  let proxy: BreakingProxy;
+  let driver: PostgresDriver;
+  before(async () => {
+    server = await TestPostgres.start();
+    url = await server.createDatabase();
+    proxy = await BreakingProxy.start(server.port);
+    const through = server.url(new URL(url).pathname.slice(1), proxy.port);
+    driver = new PostgresDriver(through, { connections: 2, patienceMs: PATIENCE_MS });
+    await driver.write('CREATE TABLE things (id TEXT NOT NULL PRIMARY KEY, n BIGINT)');
+  });
+  after(async () => {
+    await driver.close();
+    await proxy.stop();
+    await server.stop();
+  });
+  beforeEach(() => query(url, 'TRUNCATE things'));
+
+  const insert = (id: string, n = 0) => driver.write(INSERT, [id, n]);
+  const ids = async (): Promise<unknown[]> =>
+    (await driver.read('SELECT id FROM things ORDER BY id')).map(({ id }) => id);
+  const tookMs = async (work: Promise<unknown>): Promise<number> => {
+    const from = performance.now();
+    await work;
+    return performance.now() - from;
+  };
+
+  test('gives times and counts as numbers, and truth as 1 and 0', async () => {
+    const sql =
+      'SELECT CAST($1 AS BIGINT) AS time, count(*) AS count, true AS yes, 1 = 2 AS no, null AS none FROM things';
+    const rows = await driver.read(sql, [9_007_199_254_740_991]);
+    assert.deepEqual(rows, [{ time: 9_007_199_254_740_991, count: 0, yes: 1, no: 0, none: null }]);
+  });
+
+  test('a transaction is all or nothing', async () => {
+    const statement = (id: string) => ({ sql: INSERT, values: [id, 1] });
+    await driver.transaction([statement('a'), statement('b')]);
+    await assert.rejects(driver.transaction([statement('c'), statement('a'), statement('d')]), DuplicateKey);
+    assert.deepEqual(await ids(), ['a', 'b']);
+  });
+
+  test('one failure among statements sent together is its own', async () => {
+    await insert('taken');
+    const results = await Promise.allSettled(['a', 'taken', 'b', 'taken', 'c'].map((id) => insert(id)));
+    assert.deepEqual(
+      results.map(({ status }) => status === 'fulfilled'),
+      [true, false, true, false, true],
+    );
+    assert.deepEqual(await ids(), ['a', 'b', 'c', 'taken']);
+  });
+
+  test('a text with a NUL matches nothing and breaks nothing', async () => {
+    await insert('a');
+    assert.deepEqual(await driver.read('SELECT id FROM things WHERE id = $1', ['a\0']), []);
+  });
+
+  test('a statement prepared before a change of the schema goes on working', async () => {
+    const read = () => driver.read('SELECT * FROM things WHERE id = $1', ['a']);
+    await insert('a', 1);
+    for (let times = 0; times < 4; times++) await read();
+    await query(url, 'ALTER TABLE things ADD COLUMN more TEXT');
+    const results = await Promise.all([read(), read(), read(), insert('b')]);
+    assert.deepEqual(results[0], [{ id: 'a', n: 1, more: null }]);
+    await query(url, 'ALTER TABLE things DROP COLUMN more');
+    assert.deepEqual(await read(), [{ id: 'a', n: 1 }]);
+  });
+
+  test('a lost answer to a write is an unknown outcome, and the write is not sent again', async () => {
+    await driver.read('SELECT 1');
+    proxy.swallowAnswerTo("'lost answer'");
+    const sql = "INSERT INTO things (id, n) VALUES ('lost answer', 1)";
+    await assert.rejects(driver.write(sql), OutcomeUnknown);
+    assert.deepEqual(await ids(), ['lost answer']);
+  });
+
+  test('a lost answer to a read is asked for again', async () => {
+    await insert('a');
+    proxy.swallowAnswerTo("'read again'");
+    assert.deepEqual(await driver.read("SELECT id, 'read again' AS note FROM things"), [
+      { id: 'a', note: 'read again' },
+    ]);
+  });
+
+  test('a silent server is given up in time, and found again', async () => {
+    await insert('a');
+    proxy.hang();
+    const waits = [assert.rejects(insert('b'), OutcomeUnknown), assert.rejects(ids(), DatabaseUnavailable)];
+    assert.ok((await tookMs(Promise.all(waits))) < 3 * PATIENCE_MS);
+    proxy.goOn();
+    await sleep(100);
+    assert.deepEqual(
+      (await ids()).filter((id) => id === 'a'),
+      ['a'],
+    );
+  });
+
+  test('what waits for a busy connection is refused in time, and nothing was done of what is said not to have been', async () => {
+    const locker = new pg.Client(url);
+    await locker.connect();
+    await locker.query('BEGIN; LOCK TABLE things IN ACCESS EXCLUSIVE MODE');
+    const writes = Array.from({ length: 50 }, (_, place) => insert(`waiting ${place}`));
+    const results = await Promise.allSettled(writes);
+    await locker.query('ROLLBACK');
+    await locker.end();
+    const reasons = results.map((result) => (result.status === 'rejected' ? result.reason : undefined));
+    assert.ok(
+      reasons.every((reason) => reason instanceof DatabaseUnavailable || reason instanceof OutcomeUnknown),
+    );
+    assert.ok(reasons.some((reason) => reason instanceof DatabaseUnavailable));
+    const done = new Set(await ids());
+    for (const [place, reason] of reasons.entries())
+      assert.ok(reason instanceof OutcomeUnknown || !done.has(`waiting ${place}`), `${place}: ${reason}`);
+  });
+
+  test('a server that is not there is said to be so, in time', async () => {
+    const nowhere = new PostgresDriver(`postgres://127.0.0.1:${await freePort()}/x`, { patienceMs: 300 });
+    await assert.rejects(nowhere.read('SELECT 1'), DatabaseUnavailable);
+    await nowhere.close();
+  });
+
+  test('a wrong password is said at once', async () => {
+    const wrong = new PostgresDriver(url.replace(':postern@', ':wrong@'), { patienceMs: 20_000 });
+    const took = await tookMs(assert.rejects(wrong.read('SELECT 1'), DatabaseUnavailable));
+    assert.ok(took < 10_000, `${took} ms`);
+    await wrong.close();
+  });
+});

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { RateWindows, rateLimitState, tighter } from '../../src/protocol/rate-window.ts';
+
+const MINUTE = 60_000;
+const START = Date.UTC(2030, 0, 1);
+
+describe('windows', () => {
+  test('a window begins with the first request and ends exactly its length later', () => {
+    const windows = new RateWindows(MINUTE);
+    assert.deepEqual({ ...windows.hit('a', START) }, { startedAt: START, count: 1 });
+    assert.deepEqual({ ...windows.hit('a', START + 30_000) }, { startedAt: START, count: 2 });
+    assert.deepEqual({ ...windows.hit('a', START + MINUTE - 1) }, { startedAt: START, count: 3 });
+    assert.deepEqual({ ...windows.hit('a', START + MINUTE) }, { startedAt: START + MINUTE, count: 1 });
+    assert.deepEqual(
+      { ...windows.hit('a', START + 10 * MINUTE) },
+      { startedAt: START + 10 * MINUTE, count: 1 },
+    );
+  });
+
+  test('keys are counted apart', () => {
+    const windows = new RateWindows(MINUTE);
+    windows.hit('a', START);
+    windows.hit('a', START);
+    assert.equal(windows.hit('b', START).count, 1);
+    for (const name of ['__proto__', 'constructor', '']) assert.equal(windows.hit(name, START).count, 1);
+  });
+
+  test('a window may open where another one did', () => {
+    const windows = new RateWindows(MINUTE);
+    assert.equal(windows.hit('a', START + 50_000, START).startedAt, START);
+    assert.equal(windows.hit('a', START + MINUTE - 1, START + 40_000).startedAt, START);
+    assert.equal(windows.hit('a', START + MINUTE, START + 40_000).startedAt, START + 40_000);
+  });
+
+  test('taking back counts one less, never below none', () => {
+    const windows = new RateWindows(MINUTE);
+    windows.hit('a', START);
+    windows.hit('a', START);
+    windows.takeBack('a');
+    assert.equal(windows.hit('a', START).count, 2);
+    for (let i = 0; i < 5; i++) windows.takeBack('a');
+    assert.equal(windows.hit('a', START).count, 1);
+    windows.takeBack('unknown');
+    assert.equal(windows.hit('unknown', START).count, 1);
+  });
+
+  test('memory is bounded: the window that began first makes room', () => {
+    const windows = new RateWindows(MINUTE, 3);
+    for (const key of ['a', 'b', 'c']) windows.hit(key, START);
+    windows.hit('a', START + 1);
+    windows.hit('d', START + 2);
+    assert.equal(windows.hit('b', START + 3).count, 2);
+    assert.equal(windows.hit('c', START + 3).count, 2);
+    assert.equal(windows.hit('a', START + 3).count, 1);
+  });
+
+  test('a window that opens anew is no longer the one that began first', () => {
+    const windows = new RateWindows(MINUTE, 2);
+    windows.hit('a', START);
+    windows.hit('b', START + 1);
+    windows.hit('a', START + MINUTE);
+    windows.hit('c', START + MINUTE);
+    assert.equal(windows.hit('a', START + MINUTE + 1).count, 2);
+  });
+
+  test('in no window are more counted than the model says', () => {
+    const steps = fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat({ max: 40_000 })), { maxLength: 60 });
+    fc.assert(
+      fc.property(steps, (hits) => {
+        const windows = new RateWindows(MINUTE);
+        const model = new Map<string, { startedAt: number; count: number }>();
+        let now = START;
+        for (const [key, later] of hits) {
+          now += later;
+          const open = model.get(key);
+          const expected =
+            open && now < open.startedAt + MINUTE
+              ? { ...open, count: open.count + 1 }
+              : { startedAt: now, count: 1 };
+          model.set(key, expected);
+          assert.deepEqual({ ...windows.hit(key, now) }, expected);
+        }
+      }),
+    );
+  });
+});
+
+describe('the state of a limit', () => {
+  const at = (count: number, passed: number) =>
+    rateLimitState({ startedAt: START, count }, 30, MINUTE, START + passed);
+
+  test('remaining counts down to zero and exceeded begins with the one after the limit', () => {
+    assert.deepEqual(at(1, 0), { remaining: 29, resetSeconds: 60, exceeded: false });
+    assert.deepEqual(at(30, 0), { remaining: 0, resetSeconds: 60, exceeded: false });
+    assert.deepEqual(at(31, 0), { remaining: 0, resetSeconds: 60, exceeded: true });
+    assert.deepEqual(at(1000, 0), { remaining: 0, resetSeconds: 60, exceeded: true });
+  });
+
+  test('reset is whole seconds to the end of the window, rounded up', () => {
+    for (const [passed, seconds] of [
+      [1, 60],
+      [999, 60],
+      [1000, 59],
+      [58_999, 2],
+      [59_000, 1],
+      [59_999, 1],
+    ] as const) {
+      assert.equal(at(1, passed).resetSeconds, seconds, `${passed}`);
+    }
+  });
+
+  test('of two, the exceeded one counts, else the one with less remaining', () => {
+    const plenty = { remaining: 20, resetSeconds: 10, exceeded: false };
+    const few = { remaining: 3, resetSeconds: 50, exceeded: false };
+    const none = { remaining: 0, resetSeconds: 30, exceeded: false };
+    const over = { remaining: 0, resetSeconds: 5, exceeded: true };
+    for (const [a, b, expected] of [
+      [plenty, few, few],
+      [few, none, none],
+      [none, over, over],
+      [plenty, over, over],
+    ] as const) {
+      assert.equal(tighter(a, b), expected);
+      assert.equal(tighter(b, a), expected);
+    }
+  });
+});

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  formatScope,
+  includes,
+  NO_SCOPE,
+  parseScope,
+  scopeNames,
+  scopeOf,
+} from '../../src/protocol/scope.ts';
+
+const PROFILE = scopeOf('profile');
+const EMAIL = scopeOf('email');
+
+test('a scope is read in any order, with any spaces and repetitions', () => {
+  assert.equal(parseScope('profile'), PROFILE);
+  assert.equal(parseScope('email profile'), PROFILE | EMAIL);
+  assert.equal(parseScope('  email  profile email '), PROFILE | EMAIL);
+  assert.equal(parseScope(''), NO_SCOPE);
+});
+
+test('a name that is not ours makes the whole scope unknown', () => {
+  for (const text of [
+    'openid',
+    'profile openid',
+    'Profile',
+    'profile,email',
+    'profile\temail',
+    'profile\n',
+    'constructor',
+    '__proto__',
+    'profil',
+  ]) {
+    assert.equal(parseScope(text), undefined, JSON.stringify(text));
+  }
+});
+
+test('a scope is written in a fixed order', () => {
+  assert.equal(formatScope(parseScope('email profile')!), 'profile email');
+  assert.equal(formatScope(EMAIL), 'email');
+  assert.equal(formatScope(NO_SCOPE), '');
+  assert.deepEqual(scopeNames(PROFILE | EMAIL), ['profile', 'email']);
+});
+
+test('a scope includes what does not go beyond it', () => {
+  assert.ok(includes(PROFILE | EMAIL, EMAIL));
+  assert.ok(includes(EMAIL, EMAIL));
+  assert.ok(includes(EMAIL, NO_SCOPE));
+  assert.ok(!includes(EMAIL, PROFILE));
+  assert.ok(!includes(EMAIL, PROFILE | EMAIL));
+  assert.ok(!includes(NO_SCOPE, EMAIL));
+});

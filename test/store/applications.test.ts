@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Applications } from '../../src/store/applications.ts';
+import type { Driver, Row } from '../../src/store/driver.ts';
+
+const row = (name: string): Row => ({
+  client_id: 'app_x',
+  owner_id: 'owner',
+  name,
+  redirect_uris: '[]',
+  scope: 3,
+  optional_scope: 0,
+  created_at: 0,
+  updated_at: 0,
+  disabled_at: null,
+});
+
+/** A database that answers when the test says so, as one across a network may. */
+class SlowDriver implements Driver {
+  readonly engine = 'postgres';
+  readonly announcement = [];
+  name = 'as it was';
+  reads = 0;
+  readonly waiting: (() => void)[] = [];
+  tell: () => void = () => {};
+
+  async read(sql: string): Promise<Row[]> {
+    this.reads++;
+    const rows = sql.includes('application_secrets') ? [] : [row(this.name)];
+    await new Promise<void>((resolve) => this.waiting.push(resolve));
+    return rows;
+  }
+  async write(): Promise<Row[]> {
+    return [{ client_id: 'app_x' }];
+  }
+  async transaction(): Promise<Row[][]> {
+    return [[{ client_id: 'app_x' }]];
+  }
+  async migrate(): Promise<string[]> {
+    return [];
+  }
+  onForeignChange(listener: () => void): void {
+    this.tell = listener;
+  }
+  async close(): Promise<void> {}
+
+  answer(): void {
+    for (const resolve of this.waiting.splice(0)) resolve();
+  }
+}
+
+const found = async (driver: SlowDriver, applications: Applications): Promise<string | undefined> => {
+  const finding = applications.find('app_x');
+  driver.answer();
+  return (await finding)?.name;
+};
+
+test('an application is read once and then kept', async () => {
+  const driver = new SlowDriver();
+  const applications = new Applications(driver);
+  assert.equal(await found(driver, applications), 'as it was');
+  const { reads } = driver;
+  driver.name = 'changed behind its back';
+  assert.equal(await found(driver, applications), 'as it was');
+  assert.equal(driver.reads, reads);
+});
+
+for (const [who, change] of [
+  ['this process', (applications: Applications) => applications.setDisabled('app_x', true, 0)],
+  ['another process', async (_: Applications, driver: SlowDriver) => driver.tell()],
+] as const) {
+  test(`what was read before ${who} changed it, and arrives after, is not kept`, async () => {
+    const driver = new SlowDriver();
+    const applications = new Applications(driver);
+    const finding = applications.find('app_x');
+    driver.name = 'as it is now';
+    await change(applications, driver);
+    driver.answer();
+    await finding;
+    assert.equal(await found(driver, applications), 'as it is now');
+  });
+}
+
+test('an application that is not there is asked for again each time', async () => {
+  const driver = new SlowDriver();
+  const applications = new Applications(driver);
+  driver.read = async () => {
+    driver.reads++;
+    return [];
+  };
+  assert.equal(await applications.find('app_x'), undefined);
+  const { reads } = driver;
+  assert.equal(await applications.find('app_x'), undefined);
+  assert.ok(driver.reads > reads);
+});
