@@ -9,9 +9,10 @@ import { recordIncident } from './incidents.ts';
 import { explainSecret } from './refused-secret.ts';
 import { UsageCounts } from './usage-counts.ts';
 
-const FLUSH_EVERY_MS = 250;
-/** Entries a flush: a thousand a second, whatever comes in. */
-const MOST_A_FLUSH = 250;
+/** Rarely enough that an application's entries of a while share their pages on the disk. */
+const FLUSH_EVERY_MS = 1_000;
+/** Entries a flush, whatever comes in. */
+const MOST_A_FLUSH = 500;
 const USAGE_EVERY_MS = 10_000;
 const LONGEST_QUEUE = 5_000;
 /** Successes leave room for failures, and what nobody has proven to be an application's for what somebody has. */
@@ -176,6 +177,7 @@ export class RequestLog {
       entries.push(entry);
       if (observed.note.entry?.cut) cuts.push([entry, observed.note.entry.cut]);
     }
+    entries.sort((a, b) => Number(a.clientId > b.clientId) - Number(a.clientId < b.clientId));
     await requestLog.write(entries);
     for (const [entry, cut] of cuts) await recordIncident(this.#app, entry, cut);
     await this.#trim(entries);
