@@ -123,7 +123,8 @@ export class SqliteDriver implements Driver {
     const until = performance.now() + BUSY_PATIENCE_MS;
     for (;;) {
       try {
-        return this.#open({ create: true });
+        this.#open({ create: true });
+        return;
       } catch (error) {
         if (!isBusy(error) || performance.now() > until) throw error;
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_RETRY_MS);

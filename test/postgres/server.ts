@@ -98,8 +98,9 @@ export class TestPostgres {
     return false;
   }
 
+  /** One that was killed and did not come back has no end to wait for. */
   async stop(): Promise<void> {
-    await this.#cluster.stop();
+    await Promise.race([this.#cluster.stop(), sleep(10_000, undefined, { ref: false })]);
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }
