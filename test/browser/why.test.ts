@@ -12,7 +12,8 @@ import {
   type TestUser,
   type Visitor,
 } from '../service.ts';
-import { launchBrowser, NO_BROWSER, newVisit } from './browser.ts';
+import { seriousFaults } from './axe.ts';
+import { DESKTOP, launchBrowser, NO_BROWSER, newVisit, PHONE } from './browser.ts';
 
 /** A developer with nothing in hand but the error response, and a browser that is signed in. */
 describe('a developer finds out why it failed', { skip: NO_BROWSER }, () => {
@@ -110,4 +111,33 @@ describe('a developer finds out why it failed', { skip: NO_BROWSER }, () => {
     await page.getByRole('link', { name: /Why it failed/ }).click();
     await page.getByText('A refresh token was used twice').first().waitFor();
   });
+
+  for (const [colorScheme, viewport] of [
+    ['light', DESKTOP],
+    ['dark', PHONE],
+  ] as const) {
+    it(`its pages are fit for everybody: ${colorScheme}, ${viewport.width} wide`, async () => {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize(viewport);
+      const { requestLog } = service.app.store;
+      const [failure] = await requestLog.list(client.clientId, { outcome: 'failure' }, 1);
+      const [incident] = await requestLog.incidents(client.clientId, 1);
+      const ends = [
+        '',
+        '/requests',
+        `/requests/${failure!.id}`,
+        '/incidents',
+        `/incidents/${incident!.id}`,
+        '/usage',
+      ];
+      const paths = ends.map((end) => `/dashboard/apps/${client.clientId}${end}`);
+      for (const path of [...paths, '/dashboard/playground']) {
+        await page.goto(service.url + path);
+        for (const summary of await page.locator('summary').all()) await summary.click();
+        assert.deepEqual(await seriousFaults(page), [], path);
+        const overflow = 'document.documentElement.scrollWidth > document.documentElement.clientWidth';
+        assert.equal(await page.evaluate(overflow), false, `${path} scrolls sideways`);
+      }
+    });
+  }
 });
