@@ -205,9 +205,12 @@ function requestIds(now: () => number): () => string {
   const process = randomBytes(5).toString('hex');
   const digits = (number: number, length: number) => number.toString(36).padStart(length, '0');
   let count = 0;
+  let [time, written] = [0, ''];
   return () => {
     count = (count + 1) % COUNTS;
-    return digits(now(), 9) + digits(count, 4) + process;
+    const at = now();
+    if (at !== time) [time, written] = [at, digits(at, 9)];
+    return written + digits(count, 4) + process;
   };
 }
 
