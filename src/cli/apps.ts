@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Config } from '../config.ts';
 import {
   exampleAuthorizeUrl,
@@ -31,13 +31,9 @@ import {
   readableTime,
   table,
 } from './output.ts';
+import { DAY, parseOverlap } from './overlap.ts';
 import { unknownUser } from './users.ts';
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-const UNITS: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY };
-const LONGEST_OVERLAP = 30 * DAY;
 const SHOWN_ONCE =
   'The secret is shown this once and cannot be read again: put it where the application keeps its secrets.';
 
@@ -276,14 +272,6 @@ function rotateSecret(clientId: string, { overlap }: { overlap: number }): Promi
       json: { ...applicationJson(application, await ownerOf(store, application)), client_secret: secret },
     };
   });
-}
-
-/** 0, or a whole number of minutes, hours or days, in milliseconds. */
-export function parseOverlap(text: string): number {
-  const match = /^(\d{1,5})([mhd])$/.exec(text);
-  const time = text === '0' ? 0 : match ? Number(match[1]) * UNITS[match[2]!]! : Number.NaN;
-  if (time <= LONGEST_OVERLAP) return time;
-  throw new InvalidArgumentError('It must be 0 or a time such as 30m, 24h or 7d, at most 30d.');
 }
 
 function deleteApplication(clientId: string, { yes }: { yes?: boolean }): Promise<Result> {
