@@ -120,9 +120,9 @@ async function issueCode(store: Store, changes: Partial<NewGrant> = {}): Promise
   return { userId: grant.userId, grantId: grant.grantId, generation: 0 };
 }
 
-function redeem(store: Store, link: Link, changes: Partial<Redemption> = {}) {
+async function redeem(store: Store, link: Link, changes: Partial<Redemption> = {}) {
   const now = changes.now ?? NOW;
-  return store.grants.redeemCode({
+  const outcome = await store.grants.redeemCode({
     link,
     clientId: CLIENT,
     redirectUri: URI,
@@ -131,11 +131,12 @@ function redeem(store: Store, link: Link, changes: Partial<Redemption> = {}) {
     expiresAt: now + REFRESH_TTL,
     ...changes,
   });
+  return withoutGrant(outcome);
 }
 
-function rotate(store: Store, link: Link, changes: Partial<Rotation> = {}) {
+async function rotate(store: Store, link: Link, changes: Partial<Rotation> = {}) {
   const now = changes.now ?? NOW;
-  return store.grants.rotate({
+  const outcome = await store.grants.rotate({
     link,
     clientId: CLIENT,
     scope: undefined,
@@ -144,6 +145,15 @@ function rotate(store: Store, link: Link, changes: Partial<Rotation> = {}) {
     codesExpiredBefore: now - CODE_TTL,
     ...changes,
   });
+  return withoutGrant(outcome);
+}
+
+type Bare<T> = T extends unknown ? Omit<T, 'grant'> : never;
+
+/** The outcome alone. What it tells of the grant besides is for the developer's request log, and tested there. */
+function withoutGrant<T extends object>(outcome: T): Bare<T> {
+  const { grant: _, ...bare } = outcome as T & { grant?: unknown };
+  return bare as unknown as Bare<T>;
 }
 
 const at = (link: Link, generation: number): Link => ({ ...link, generation });
