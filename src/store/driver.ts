@@ -1,6 +1,9 @@
+import type { Step } from './step.ts';
+
 /** What the store asks of a database. SQL is written once, with `$1` parameters; a driver makes it its engine's. */
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
+export type Columns = readonly Value[];
 export type Statement = { readonly sql: string; readonly values: readonly Value[] };
 
 export interface Driver {
@@ -9,6 +12,11 @@ export interface Driver {
   read(sql: string, values?: readonly Value[]): Promise<Row[]>;
   /** One statement, durable when the promise resolves. */
   write(sql: string, values?: readonly Value[]): Promise<Row[]>;
+  /**
+   * One step for one request, as `read` or `write`; those of many requests go to the database together.
+   * Returns the columns of its row, undefined where no row met its conditions.
+   */
+  step(step: Step, values: readonly Value[]): Promise<Columns | undefined>;
   /** Several statements, all or none. */
   transaction(statements: readonly Statement[]): Promise<Row[][]>;
   /** Applies what is missing and returns the names of what was applied. */

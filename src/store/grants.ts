@@ -1,7 +1,9 @@
+import type { Profile } from '../protocol/claims.ts';
 import { SCOPE_NAMES, scopeOf } from '../protocol/scope.ts';
-import type { Driver, Row, Value } from './driver.ts';
+import type { Columns, Driver, Row, Value } from './driver.ts';
 import { grantStateOf } from './grant-state.ts';
 import { RECORD_CUT } from './security-events.ts';
+import { selectStep, updateStep } from './step.ts';
 import type {
   AccessRead,
   Connection,
@@ -18,7 +20,6 @@ import type {
   SweepStep,
   SweptGrants,
 } from './store.ts';
-import { profileOf } from './users.ts';
 
 const USER_ENABLED = 'EXISTS (SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL)';
 
@@ -32,22 +33,26 @@ const CODE_IS_LIVE = `
   SELECT 1 AS live FROM grants
   WHERE user_id = $1 AND id = $2 AND generation = 0 AND expires_at > $3 AND ended_at IS NULL`;
 
-const REDEEM = `
-  UPDATE grants SET generation = 1, expires_at = $6, last_used_at = $7
-  WHERE user_id = $1 AND id = $2 AND generation = 0
+const REDEEM = updateStep(['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint'], {
+  table: 'grants',
+  set: 'generation = 1, expires_at = $6, last_used_at = $7',
+  where: `user_id = $1 AND id = $2 AND generation = 0
     AND client_id = $3 AND redirect_uri = $4 AND code_challenge = $5
-    AND expires_at > $7 AND ended_at IS NULL AND ${USER_ENABLED}
-  RETURNING scope`;
+    AND expires_at > $7 AND ended_at IS NULL AND ${USER_ENABLED}`,
+  returning: 'scope',
+});
 
 /** Keeps what the code was bound to while that code could still be replayed, and drops it with the first rotation after. */
-const ROTATE = `
-  UPDATE grants SET generation = generation + 1, expires_at = $6, last_used_at = $7,
+const ROTATE = updateStep(['text', 'text', 'integer', 'text', 'integer', 'bigint', 'bigint', 'bigint'], {
+  table: 'grants',
+  set: `generation = generation + 1, expires_at = $6, last_used_at = $7,
     redirect_uri = CASE WHEN created_at > $8 THEN redirect_uri END,
-    code_challenge = CASE WHEN created_at > $8 THEN code_challenge END
-  WHERE user_id = $1 AND id = $2 AND generation = $3
+    code_challenge = CASE WHEN created_at > $8 THEN code_challenge END`,
+  where: `user_id = $1 AND id = $2 AND generation = $3
     AND client_id = $4 AND (scope & $5) = $5
-    AND expires_at > $7 AND ended_at IS NULL AND ${USER_ENABLED}
-  RETURNING scope`;
+    AND expires_at > $7 AND ended_at IS NULL AND ${USER_ENABLED}`,
+  returning: 'scope',
+});
 
 const CLASSIFY = `
   SELECT generation, client_id, scope, expires_at, last_used_at, redirect_uri, code_challenge, ended_at,
@@ -75,10 +80,12 @@ const CUT_RESTORED = `
   WHERE user_id = $1 AND id = $2 AND generation < $3 AND ended_at IS NULL
   RETURNING id`;
 
-const REVOKE = `
-  UPDATE grants SET ended_at = $4, ended_by = $5
-  WHERE user_id = $1 AND id = $2 AND client_id = $3 AND ended_at IS NULL
-  RETURNING id`;
+const REVOKE = updateStep(['text', 'text', 'text', 'bigint', 'text'], {
+  table: 'grants',
+  set: 'ended_at = $4, ended_by = $5',
+  where: 'user_id = $1 AND id = $2 AND client_id = $3 AND ended_at IS NULL',
+  returning: 'id',
+});
 
 const DISCONNECT = `
   UPDATE grants SET ended_at = $3, ended_by = 'disconnected_by_user'
@@ -102,12 +109,26 @@ const REVOKE_ACCESS_TOKEN = `
   ON CONFLICT DO NOTHING`;
 
 /** A token ahead of its grant comes from a life that a restored backup does not know: refused. */
-const READ_ACCESS = `
-  SELECT g.client_id, u.id, u.email, u.email_verified_at, u.name, u.preferred_username, u.picture, u.locale, u.updated_at
-  FROM grants g JOIN users u ON u.id = g.user_id
-  WHERE g.user_id = $1 AND g.id = $2 AND g.generation >= $3 AND g.ended_at IS NULL AND u.disabled_at IS NULL
+const READ_ACCESS = selectStep(['text', 'text', 'integer'], {
+  select:
+    'g.client_id, u.id, u.email, u.email_verified_at, u.name, u.preferred_username, u.picture, u.locale, u.updated_at',
+  from: 'grants g JOIN users u ON u.id = g.user_id',
+  where: `g.user_id = $1 AND g.id = $2 AND g.generation >= $3 AND g.ended_at IS NULL AND u.disabled_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM revoked_access_tokens r
-      WHERE r.user_id = $1 AND r.grant_id = $2 AND r.generation = $3)`;
+      WHERE r.user_id = $1 AND r.grant_id = $2 AND r.generation = $3)`,
+});
+
+/** The user, from a row of READ_ACCESS. */
+const profileIn = (row: Columns): Profile => ({
+  id: row[1] as string,
+  email: row[2] as string,
+  emailVerified: row[3] !== null,
+  name: row[4] as string | null,
+  preferredUsername: row[5] as string | null,
+  picture: row[6] as string | null,
+  locale: row[7] as string | null,
+  updatedAt: Number(row[8]),
+});
 
 const SWEEP_RANGE = `
   SELECT user_id, id, expires_at, ended_at FROM grants WHERE (user_id, id) > ($1, $2) ORDER BY user_id, id LIMIT $3`;
@@ -148,8 +169,8 @@ export class Grants implements GrantStore {
     const { link, clientId, redirectUri, codeChallenge, now, expiresAt } = redemption;
     if (codeChallenge !== undefined) {
       const values = [link.userId, link.grantId, clientId, redirectUri, codeChallenge, expiresAt, now];
-      const [row] = await this.#driver.write(REDEEM, values);
-      if (row) return { outcome: 'redeemed', scope: Number(row.scope) };
+      const row = await this.#driver.step(REDEEM, values);
+      if (row) return { outcome: 'redeemed', scope: Number(row[0]) };
     }
     return this.#explainRedemption(redemption);
   }
@@ -176,8 +197,8 @@ export class Grants implements GrantStore {
     const { link, clientId, scope, now, expiresAt, codesExpiredBefore } = rotation;
     const { userId, grantId, generation } = link;
     const values = [userId, grantId, generation, clientId, scope ?? 0, expiresAt, now, codesExpiredBefore];
-    const [row] = await this.#driver.write(ROTATE, values);
-    if (row) return { outcome: 'rotated', scope: scope ?? Number(row.scope) };
+    const row = await this.#driver.step(ROTATE, values);
+    if (row) return { outcome: 'rotated', scope: scope ?? Number(row[0]) };
     return this.#explainRotation(rotation);
   }
 
@@ -204,7 +225,8 @@ export class Grants implements GrantStore {
 
   async revoke(link: Link, clientId: string, now: number): Promise<boolean> {
     const by: EndedBy = 'revoked_by_client';
-    return (await this.#driver.write(REVOKE, [link.userId, link.grantId, clientId, now, by])).length > 0;
+    const row = await this.#driver.step(REVOKE, [link.userId, link.grantId, clientId, now, by]);
+    return row !== undefined;
   }
 
   async revokeAccessToken(link: Link, clientId: string, expiresAt: number): Promise<void> {
@@ -227,9 +249,9 @@ export class Grants implements GrantStore {
   }
 
   async readAccess({ userId, grantId, generation }: Link): Promise<AccessRead> {
-    const [row] = await this.#driver.read(READ_ACCESS, [userId, grantId, generation]);
+    const row = await this.#driver.step(READ_ACCESS, [userId, grantId, generation]);
     if (!row) return { outcome: 'refused' };
-    return { outcome: 'live', clientId: row.client_id as string, user: profileOf(row) };
+    return { outcome: 'live', clientId: row[0] as string, user: profileIn(row) };
   }
 
   /** Walks the primary key, because an index on expires_at would make every rotation write it too. */

@@ -1,4 +1,5 @@
-import type { Driver, Row, Statement, Value } from './driver.ts';
+import type { Columns, Driver, Row, Statement, Value } from './driver.ts';
+import type { Step } from './step.ts';
 
 export type Operation = 'read' | 'write' | 'transaction';
 /** Called before an operation; what it returns is called after it. */
@@ -24,6 +25,8 @@ export function observedDriver(driver: Driver, observe: Observe): Driver {
       timed('read', () => driver.read(sql, values)),
     write: (sql: string, values?: readonly Value[]): Promise<Row[]> =>
       timed('write', () => driver.write(sql, values)),
+    step: (step: Step, values: readonly Value[]): Promise<Columns | undefined> =>
+      timed(step.changes ? 'write' : 'read', () => driver.step(step, values)),
     transaction: (statements: readonly Statement[]): Promise<Row[][]> =>
       timed('transaction', () => driver.transaction(statements)),
     migrate: (migrations) => driver.migrate(migrations),

@@ -1,5 +1,12 @@
 import pg from 'pg';
-import { DatabaseUnavailable, OutcomeUnknown, type Row, type Statement, type Value } from './driver.ts';
+import {
+  type Columns,
+  DatabaseUnavailable,
+  OutcomeUnknown,
+  type Row,
+  type Statement,
+  type Value,
+} from './driver.ts';
 
 export type ConnectionOptions = {
   readonly url: string;
@@ -10,10 +17,12 @@ export type ConnectionOptions = {
 
 export type Job = {
   readonly statements: readonly Statement[];
+  /** Rows come as arrays of their columns instead of objects. */
+  readonly columns: boolean;
   /** Changes nothing, so that it may be sent again when its connection was lost. */
   readonly repeatable: boolean;
   readonly deadline: number;
-  readonly resolve: (rows: Row[][]) => void;
+  readonly resolve: (rows: unknown[][]) => void;
   readonly reject: (error: unknown) => void;
   attempts: number;
 };
@@ -53,6 +62,9 @@ export function newClient(url: string, timeoutMs: number, pipeline = false): pg.
     // A pipelined client has deadlines of its own, see Connections.
     ...(!pipeline && timeoutMs > 0 && { query_timeout: timeoutMs }),
     keepAlive: true,
+    // Every statement that a request waits for finds its rows by their keys. A plan that was made while the tables
+    // were small must not read them whole when they are not, nor lock rows in another order than it was given.
+    ...(pipeline && { options: '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off' }),
     types,
     pipeline,
   });
@@ -80,10 +92,11 @@ export class Connections {
   }
 
   run(statements: readonly Statement[], repeatable: boolean): Promise<Row[][]> {
-    return new Promise((resolve, reject) => {
-      const deadline = performance.now() + this.#options.patienceMs;
-      this.#submit({ statements, repeatable, deadline, resolve, reject, attempts: 0 });
-    });
+    return this.#do(statements, repeatable, false) as Promise<Row[][]>;
+  }
+
+  async columns(statement: Statement, repeatable: boolean): Promise<Columns[]> {
+    return (await this.#do([statement], repeatable, true))[0] as Columns[];
   }
 
   /** Waits for what is under way, then closes. */
@@ -96,6 +109,13 @@ export class Connections {
     }
     clearInterval(this.#watch);
     await Promise.all([...this.#open].map((connection) => connection.end()));
+  }
+
+  #do(statements: readonly Statement[], repeatable: boolean, columns: boolean): Promise<unknown[][]> {
+    return new Promise((resolve, reject) => {
+      const deadline = performance.now() + this.#options.patienceMs;
+      this.#submit({ statements, columns, repeatable, deadline, resolve, reject, attempts: 0 });
+    });
   }
 
   #submit(job: Job): void {
@@ -241,17 +261,18 @@ class Connection {
   /** All statements of the job at once: a transaction too takes one way there and back. */
   send(job: Job): void {
     this.#sent.push(job);
-    const rows: Row[][] = [];
+    const rows: unknown[][] = [];
     let failure: Error | undefined;
     const queries = job.statements.map(({ sql, values }) => ({
       name: nameOf(sql),
       text: sql,
       values: values.map(storable),
+      ...(job.columns && { rowMode: 'array' as const }),
     }));
     // A COMMIT after a failed statement is answered with ROLLBACK, and without an error.
     const all = queries.length === 1 ? queries : [BEGIN, ...queries, COMMIT];
     for (const [place, query] of all.entries()) {
-      this.#client.query(query, (error: Error | null, result: pg.QueryResult<Row>) => {
+      this.#client.query(query, (error: Error | null, result: pg.QueryResult) => {
         if (error) failure ??= error;
         else if ('name' in query) rows.push(result.rows);
         if (place === all.length - 1) this.#settle(job, failure, rows);
@@ -269,7 +290,7 @@ class Connection {
     await this.#client.end();
   }
 
-  #settle(job: Job, failure: Error | undefined, rows: Row[][]): void {
+  #settle(job: Job, failure: Error | undefined, rows: unknown[][]): void {
     const place = this.#sent.indexOf(job);
     if (place < 0) return;
     this.#sent.splice(place, 1);

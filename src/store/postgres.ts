@@ -1,5 +1,6 @@
 import pg from 'pg';
 import {
+  type Columns,
   DatabaseUnavailable,
   type Driver,
   DuplicateKey,
@@ -13,6 +14,8 @@ import {
 import { sqlFor } from './migrations.ts';
 import { Connections, newClient } from './postgres-connections.ts';
 import { Listener } from './postgres-listener.ts';
+import { Steps } from './postgres-steps.ts';
+import type { Step } from './step.ts';
 
 const PATIENCE_MS = 5_000;
 const CHANNEL = 'postern_changes';
@@ -33,11 +36,15 @@ export class PostgresDriver implements Driver {
   ];
   readonly #url: string;
   readonly #connections: Connections;
+  readonly #steps: Steps;
   readonly #listener: Listener;
 
   constructor(url: string, { connections = 10, patienceMs = PATIENCE_MS }: PostgresOptions = {}) {
     this.#url = url;
     this.#connections = new Connections({ url, connections, patienceMs });
+    this.#steps = new Steps((statement, repeatable) =>
+      this.#translating(this.#connections.columns(statement, repeatable)),
+    );
     this.#listener = new Listener(url, CHANNEL);
   }
 
@@ -53,6 +60,10 @@ export class PostgresDriver implements Driver {
     return this.#run(statements, false);
   }
 
+  step(step: Step, values: readonly Value[]): Promise<Columns | undefined> {
+    return this.#steps.take(step, values);
+  }
+
   /** On a connection of its own, where a long statement may take its time. */
   async migrate(migrations: readonly Migration[]): Promise<string[]> {
     const client = newClient(this.#url, 0);
@@ -64,7 +75,11 @@ export class PostgresDriver implements Driver {
       await client.query(
         'CREATE TABLE IF NOT EXISTS migrations (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)',
       );
-      return await applyMissing(client, migrations);
+      const applied = await applyMissing(client, migrations);
+      // A statement over the rows of many users would go to many shards.
+      const citus = await client.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
+      this.#steps.together = citus.rows.length === 0;
+      return applied;
     } catch (error) {
       throw translated(error);
     } finally {
@@ -77,12 +92,17 @@ export class PostgresDriver implements Driver {
   }
 
   async close(): Promise<void> {
+    while (this.#steps.busy) await new Promise((resolve) => setTimeout(resolve, 5));
     await Promise.all([this.#connections.close(), this.#listener.close()]);
   }
 
-  async #run(statements: readonly Statement[], repeatable: boolean): Promise<Row[][]> {
+  #run(statements: readonly Statement[], repeatable: boolean): Promise<Row[][]> {
+    return this.#translating(this.#connections.run(statements, repeatable));
+  }
+
+  async #translating<T>(answer: Promise<T>): Promise<T> {
     try {
-      return await this.#connections.run(statements, repeatable);
+      return await answer;
     } catch (error) {
       throw translated(error);
     }

@@ -1,6 +1,7 @@
 import { rmSync, statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import {
+  type Columns,
   DatabaseUnavailable,
   type Driver,
   DuplicateKey,
@@ -10,6 +11,7 @@ import {
   type Value,
 } from './driver.ts';
 import { sqlFor } from './migrations.ts';
+import type { Step } from './step.ts';
 
 /** Result codes of SQLite (sqlite.org/rescode.html). The low byte is the primary code. */
 const SQLITE_BUSY = 5;
@@ -22,17 +24,19 @@ const BUSY_PATIENCE_MS = 5_000;
 const WATCH_MS = 200;
 const LONGEST_QUEUE = 20_000;
 
-type Job = {
-  readonly statements: readonly Statement[];
-  readonly resolve: (rows: Row[][]) => void;
+type Job<T> = {
+  readonly work: () => T;
+  readonly resolve: (result: T) => void;
   readonly reject: (error: unknown) => void;
+  result?: T;
+  error?: unknown;
 };
-type Settled = { readonly job: Job; readonly rows?: Row[][]; readonly error?: unknown };
 
 /**
- * SQLite in this process. Reads run at once. Writes of one turn of the event loop share
- * one transaction, and each answer waits for its commit (group commit): the disk is
- * waited for once a turn instead of once a request.
+ * SQLite in this process. What one turn of the event loop asks for is done together at its end, the reads in
+ * one transaction and the writes in another. Each answer to a write waits for the commit (group commit): the
+ * disk is waited for once a turn instead of once a request. And the same work done many times in a row is done
+ * while its code and data are in the processor's caches (docs/decisions/006-group-commit.md).
  */
 export class SqliteDriver implements Driver {
   readonly engine = 'sqlite';
@@ -41,7 +45,8 @@ export class SqliteDriver implements Driver {
   #db: DatabaseSync | undefined;
   #inode = 0;
   #statements = new Map<string, StatementSync>();
-  #queue: Job[] = [];
+  #reads: Job<unknown>[] = [];
+  #writes: Job<unknown>[] = [];
   #flushing = false;
   #busySince: number | undefined;
   #listeners: (() => void)[] = [];
@@ -55,28 +60,20 @@ export class SqliteDriver implements Driver {
   }
 
   read(sql: string, values: readonly Value[] = []): Promise<Row[]> {
-    try {
-      this.#database();
-      return Promise.resolve(this.#run(sql, values));
-    } catch (error) {
-      return Promise.reject(translated(error));
-    }
+    return this.#read(() => this.#run(sql, values));
   }
 
-  async write(sql: string, values: readonly Value[] = []): Promise<Row[]> {
-    return (await this.transaction([{ sql, values }]))[0]!;
+  write(sql: string, values: readonly Value[] = []): Promise<Row[]> {
+    return this.#write(() => this.#run(sql, values));
+  }
+
+  step({ one, changes }: Step, values: readonly Value[]): Promise<Columns | undefined> {
+    const work = () => this.#columns(one, values);
+    return changes ? this.#write(work) : this.#read(work);
   }
 
   transaction(statements: readonly Statement[]): Promise<Row[][]> {
-    return new Promise((resolve, reject) => {
-      if (this.#queue.length >= LONGEST_QUEUE)
-        return reject(new DatabaseUnavailable('too many writes are waiting'));
-      this.#queue.push({ statements, resolve, reject });
-      if (!this.#flushing) {
-        this.#flushing = true;
-        setImmediate(() => this.#flush());
-      }
-    });
+    return this.#write(() => this.#runAll(statements));
   }
 
   async migrate(migrations: readonly Migration[]): Promise<string[]> {
@@ -114,7 +111,8 @@ export class SqliteDriver implements Driver {
 
   async close(): Promise<void> {
     clearInterval(this.#watch);
-    while (this.#queue.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    while (this.#reads.length + this.#writes.length > 0)
+      await new Promise((resolve) => setTimeout(resolve, 1));
     this.#close();
   }
 
@@ -196,71 +194,134 @@ export class SqliteDriver implements Driver {
     for (const listener of this.#listeners) listener();
   }
 
+  #read<T>(work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#reads.push({ work, resolve, reject } as Job<unknown>) === 1)
+        setImmediate(() => this.#flushReads());
+    });
+  }
+
+  #write<T>(work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#writes.length >= LONGEST_QUEUE)
+        return reject(new DatabaseUnavailable('too many writes are waiting'));
+      this.#writes.push({ work, resolve, reject } as Job<unknown>);
+      if (!this.#flushing) {
+        this.#flushing = true;
+        setImmediate(() => this.#flushWrites());
+      }
+    });
+  }
+
   #run(sql: string, values: readonly Value[]): Row[] {
-    let statement = this.#statements.get(sql);
-    if (!statement) {
-      statement = this.#database().prepare(sql.replaceAll(/\$(\d+)/g, '?$1'));
-      this.#statements.set(sql, statement);
-    }
-    return statement.all(...values) as Row[];
+    return this.#prepared(sql).all(...values) as Row[];
   }
 
-  #flush(): void {
-    let settled: Settled[];
-    const jobs = this.#queue;
+  #columns(sql: string, values: readonly Value[]): Columns | undefined {
+    return this.#prepared(sql, true).get(...values) as Columns | undefined;
+  }
+
+  /** All or none: the savepoint undoes what went before a statement that failed. */
+  #runAll(statements: readonly Statement[]): Row[][] {
+    const db = this.#database();
+    db.exec('SAVEPOINT several');
     try {
-      if (statSync(this.#path, { throwIfNoEntry: false })?.ino !== this.#inode) this.#look();
-      const db = this.#database();
-      db.exec('BEGIN IMMEDIATE');
-      this.#queue = [];
-      settled = this.#commit(db, jobs);
+      const rows = statements.map(({ sql, values }) => this.#run(sql, values));
+      db.exec('RELEASE several');
+      return rows;
     } catch (error) {
-      if (this.#waitForLock(error)) return;
-      this.#queue = [];
-      const cause = translated(error);
-      settled = jobs.map((job) => ({ job, error: cause }));
-    }
-    this.#busySince = undefined;
-    this.#flushing = false;
-    for (const { job, rows, error } of settled) rows ? job.resolve(rows) : job.reject(error);
-  }
-
-  /** Another process writes: keep the queue and come back, without holding up the event loop. */
-  #waitForLock(error: unknown): boolean {
-    if (!isBusy(error) || this.#queue.length === 0) return false;
-    const now = performance.now();
-    this.#busySince ??= now;
-    if (now - this.#busySince > BUSY_PATIENCE_MS) return false;
-    setTimeout(() => this.#flush(), BUSY_RETRY_MS);
-    return true;
-  }
-
-  /** Inside a transaction: every job for itself, then one commit for all. Throws when nothing was committed. */
-  #commit(db: DatabaseSync, jobs: readonly Job[]): Settled[] {
-    try {
-      const settled = jobs.map((job) => this.#perform(db, job));
-      db.exec('COMMIT');
-      return settled;
-    } catch (error) {
-      if (db.isTransaction) db.exec('ROLLBACK');
+      if (db.isTransaction) db.exec('ROLLBACK TO several; RELEASE several');
       throw error;
     }
   }
 
-  /** One job's failure is its own: SQLite undoes the failed statement alone, the savepoint what went before it. */
-  #perform(db: DatabaseSync, job: Job): Settled {
-    const several = job.statements.length > 1;
-    try {
-      if (several) db.exec('SAVEPOINT job');
-      const rows = job.statements.map(({ sql, values }) => this.#run(sql, values));
-      if (several) db.exec('RELEASE job');
-      return { job, rows };
-    } catch (error) {
-      // A full disk or a failing one ends the whole transaction: then nobody's write took place.
-      if (!db.isTransaction) throw error;
-      if (several) db.exec('ROLLBACK TO job; RELEASE job');
-      return { job, error: translated(error) };
+  #prepared(sql: string, columns = false): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#database().prepare(sql.replaceAll(/\$(\d+)/g, '?$1'));
+      statement.setReturnArrays(columns);
+      this.#statements.set(sql, statement);
     }
+    return statement;
+  }
+
+  #flushReads(): void {
+    const jobs = this.#reads;
+    this.#reads = [];
+    try {
+      this.#database();
+      if (jobs.length > 1) this.#run('BEGIN', []);
+      for (const job of jobs) perform(job);
+      if (jobs.length > 1) this.#run('COMMIT', []);
+    } catch (error) {
+      if (this.#db?.isTransaction) this.#run('ROLLBACK', []);
+      failAll(jobs, error);
+    }
+    settle(jobs);
+  }
+
+  #flushWrites(): void {
+    const jobs = this.#writes;
+    try {
+      if (statSync(this.#path, { throwIfNoEntry: false })?.ino !== this.#inode) this.#look();
+      this.#database();
+      this.#run('BEGIN IMMEDIATE', []);
+      this.#writes = [];
+      this.#commit(jobs);
+    } catch (error) {
+      if (this.#waitForLock(error)) return;
+      this.#writes = [];
+      failAll(jobs, error);
+    }
+    this.#busySince = undefined;
+    this.#flushing = false;
+    settle(jobs);
+  }
+
+  /** Another process writes: keep the queue and come back, without holding up the event loop. */
+  #waitForLock(error: unknown): boolean {
+    if (!isBusy(error) || this.#writes.length === 0) return false;
+    const now = performance.now();
+    this.#busySince ??= now;
+    if (now - this.#busySince > BUSY_PATIENCE_MS) return false;
+    setTimeout(() => this.#flushWrites(), BUSY_RETRY_MS);
+    return true;
+  }
+
+  /** Inside a transaction: every job for itself, then one commit for all. Throws when nothing was committed. */
+  #commit(jobs: readonly Job<unknown>[]): void {
+    const db = this.#database();
+    try {
+      for (const job of jobs) {
+        perform(job);
+        // A full disk or a failing one ends the whole transaction: then nobody's write took place.
+        if (!db.isTransaction) throw job.error;
+      }
+      this.#run('COMMIT', []);
+    } catch (error) {
+      if (db.isTransaction) this.#run('ROLLBACK', []);
+      throw error;
+    }
+  }
+}
+
+/** One job's failure is its own: SQLite undoes the failed statement alone. */
+function perform(job: Job<unknown>): void {
+  try {
+    job.result = job.work();
+  } catch (error) {
+    job.error = error;
+  }
+}
+
+function failAll(jobs: readonly Job<unknown>[], error: unknown): void {
+  for (const job of jobs) job.error = error;
+}
+
+function settle(jobs: readonly Job<unknown>[]): void {
+  for (const job of jobs) {
+    if (job.error === undefined) job.resolve(job.result);
+    else job.reject(translated(job.error));
   }
 }
 

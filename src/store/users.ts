@@ -8,7 +8,7 @@ const COLUMNS = `id, email, email_verified_at, name, preferred_username, picture
 /** Addresses are compared without regard to case; what the user typed is what is shown. */
 export const emailKey = (email: string): string => email.trim().toLowerCase();
 
-export function profileOf(row: Row): Profile {
+function profileOf(row: Row): Profile {
   return {
     id: row.id as string,
     email: row.email as string,

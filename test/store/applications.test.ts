@@ -33,6 +33,7 @@ class SlowDriver implements Driver {
   async write(): Promise<Row[]> {
     return [{ client_id: 'app_x' }];
   }
+  async step(): Promise<undefined> {}
   async transaction(): Promise<Row[][]> {
     return [[{ client_id: 'app_x' }]];
   }

@@ -1,0 +1,136 @@
+import { type Columns, DatabaseUnavailable, OutcomeUnknown, type Statement, type Value } from './driver.ts';
+import type { Step } from './step.ts';
+
+/** Steps of one kind that are on their way at a time. While they are, the next gather. */
+const UNDER_WAY = 2;
+const MOST_TOGETHER = 100;
+const MOST_WAITING = 10_000;
+
+type Request = {
+  readonly values: readonly Value[];
+  readonly resolve: (row: Columns | undefined) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+/** Runs one statement and returns the rows of its answer as arrays of columns. */
+export type Run = (statement: Statement, repeatable: boolean) => Promise<Columns[]>;
+
+/** The requests for one step, and what is under way of them. */
+class Queue {
+  readonly step: Step;
+  waiting: Request[] = [];
+  underWay = 0;
+  /** Whether the end of this turn is waited for, so that its requests go together. */
+  gathering = false;
+
+  constructor(step: Step) {
+    this.step = step;
+  }
+}
+
+/**
+ * The requests of one turn of the event loop that take the same step go to PostgreSQL as one statement over
+ * arrays: one way there and back, one plan, one wait for the disk. The first ones set out at once; what comes
+ * while they are on their way goes with the next.
+ */
+export class Steps {
+  readonly #run: Run;
+  readonly #queues = new Map<Step, Queue>();
+  /** False where the engine cannot do many in one statement. */
+  together = true;
+
+  constructor(run: Run) {
+    this.#run = run;
+  }
+
+  take(step: Step, values: readonly Value[]): Promise<Columns | undefined> {
+    return new Promise((resolve, reject) => {
+      const queue = this.#queueOf(step);
+      if (queue.waiting.length >= MOST_WAITING)
+        return reject(new DatabaseUnavailable('too many requests wait for the database'));
+      queue.waiting.push({ values, resolve, reject });
+      this.#gather(queue);
+    });
+  }
+
+  get busy(): boolean {
+    return this.#queues.values().some(({ waiting, underWay }) => waiting.length + underWay > 0);
+  }
+
+  #queueOf(step: Step): Queue {
+    let queue = this.#queues.get(step);
+    if (!queue) {
+      queue = new Queue(step);
+      this.#queues.set(step, queue);
+    }
+    return queue;
+  }
+
+  #gather(queue: Queue): void {
+    if (queue.gathering || queue.waiting.length === 0 || (this.together && queue.underWay >= UNDER_WAY))
+      return;
+    queue.gathering = true;
+    setImmediate(() => {
+      queue.gathering = false;
+      if (this.together) void this.#send(queue, queue.waiting.splice(0, MOST_TOGETHER));
+      else for (const request of queue.waiting.splice(0)) void this.#sendOne(queue.step, request);
+      this.#gather(queue);
+    });
+  }
+
+  async #send(queue: Queue, requests: readonly Request[]): Promise<void> {
+    queue.underWay++;
+    if (requests.length === 1) await this.#sendOne(queue.step, requests[0]!);
+    else await this.#sendMany(queue.step, requests);
+    queue.underWay--;
+    this.#gather(queue);
+  }
+
+  async #sendOne({ one, changes }: Step, { values, resolve, reject }: Request): Promise<void> {
+    try {
+      resolve((await this.#run({ sql: one, values }, !changes))[0]);
+    } catch (error) {
+      reject(error);
+    }
+  }
+
+  async #sendMany(step: Step, requests: readonly Request[]): Promise<void> {
+    // Whoever locks several rows locks them in the same order: then nobody waits in a circle.
+    const sorted = requests.toSorted(byKey);
+    const values = step.types.map((type, column) => arrayOf(type, sorted, column));
+    let rows: Columns[];
+    try {
+      rows = await this.#run({ sql: step.many, values }, !step.changes);
+    } catch (error) {
+      if (error instanceof OutcomeUnknown || error instanceof DatabaseUnavailable)
+        for (const { reject } of sorted) reject(error);
+      // Nothing was changed. Whose fault it was shows when each is on its own; the others must not suffer for it.
+      else await Promise.all(sorted.map((request) => this.#sendOne(step, request)));
+      return;
+    }
+    const found: (Columns | undefined)[] = Array.from({ length: sorted.length });
+    for (const row of rows) found[Number(row[0]) - 1] = row.slice(1);
+    for (const [place, { resolve }] of sorted.entries()) resolve(found[place]);
+  }
+}
+
+function byKey({ values: a }: Request, { values: b }: Request): number {
+  for (const place of [0, 1]) {
+    if (a[place]! < b[place]!) return -1;
+    if (a[place]! > b[place]!) return 1;
+  }
+  return 0;
+}
+
+/** One parameter of all requests, as PostgreSQL writes an array (postgresql.org/docs/current/arrays.html, 8.15.6). */
+function arrayOf(type: Step['types'][number], requests: readonly Request[], column: number): string {
+  let text = '{';
+  for (const { values } of requests) {
+    const value = values[column];
+    if (text.length > 1) text += ',';
+    text += type === 'text' && typeof value === 'string' ? quoted(value) : String(value ?? 'NULL');
+  }
+  return `${text}}`;
+}
+
+const quoted = (text: string): string => `"${/["\\]/.test(text) ? text.replaceAll(/["\\]/g, '\\$&') : text}"`;
