@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify';
 import { changeProfile, endOtherSessions, endSession, showAccount } from './accounts/account.ts';
 import {
   changeEmail,
@@ -17,7 +16,6 @@ import {
 } from './accounts/password-reset.ts';
 import { confirmSignUp, showConfirmSignUp, showSignUp, signUp } from './accounts/sign-up.ts';
 import { showVerifyEmail, verifyEmail } from './accounts/verify-email.ts';
-import type { Answer } from './answer.ts';
 import type { App } from './app.ts';
 import {
   disableApplication,
@@ -42,9 +40,8 @@ import { docs, openapi } from './endpoints/openapi.ts';
 import { revoke } from './endpoints/revoke.ts';
 import { token } from './endpoints/token.ts';
 import { userinfo } from './endpoints/userinfo.ts';
-
-export type Handler = (app: App, request: FastifyRequest) => Promise<Answer> | Answer;
-export type Route = { readonly method: 'GET' | 'POST'; readonly path: string; readonly handler: Handler };
+import type { Route } from './http-request.ts';
+import { type Asset, allAssets } from './pages/assets.ts';
 
 /** Every address of the service. */
 export function routes(app: App): Route[] {
@@ -52,16 +49,21 @@ export function routes(app: App): Route[] {
   const revokeHandler = clientEndpoint(app, revoke);
   const introspect = introspection(app);
   return [
-    { method: 'POST', path: '/oauth/token', handler: (_, request) => tokenHandler(request) },
-    { method: 'POST', path: '/oauth/revoke', handler: (_, request) => revokeHandler(request) },
+    { method: 'POST', path: '/oauth/token', logged: 'token', handler: (_, request) => tokenHandler(request) },
+    {
+      method: 'POST',
+      path: '/oauth/revoke',
+      logged: 'revoke',
+      handler: (_, request) => revokeHandler(request),
+    },
     { method: 'GET', path: '/oauth/userinfo', handler: userinfo },
     { method: 'POST', path: '/oauth/introspect', handler: (_, request) => introspect(request) },
-    { method: 'GET', path: '/oauth/authorize', handler: showConsent },
-    { method: 'POST', path: '/oauth/authorize', handler: decideConsent },
+    { method: 'GET', path: '/oauth/authorize', logged: 'authorize', handler: showConsent },
+    { method: 'POST', path: '/oauth/authorize', logged: 'authorize', handler: decideConsent },
     { method: 'GET', path: '/.well-known/oauth-authorization-server', handler: metadata },
     { method: 'GET', path: '/openapi.json', handler: openapi },
     { method: 'GET', path: '/docs', handler: docs },
-    { method: 'GET', path: '/health', handler: health },
+    { method: 'GET', path: '/health', quiet: true, handler: health },
     { method: 'GET', path: '/', handler: home },
     { method: 'GET', path: '/login', handler: showLogin },
     { method: 'POST', path: '/login', handler: signIn },
@@ -114,7 +116,18 @@ export function routes(app: App): Route[] {
       handler: confirmSecretRemoval,
     },
     { method: 'POST', path: '/dashboard/apps/:client_id/secrets/:secret_id/remove', handler: removeSecret },
+    ...allAssets().map(assetRoute),
   ];
+}
+
+/** The address changes with the content, so that a browser may keep it for ever. */
+function assetRoute({ path, type, body }: Asset): Route {
+  const headers = {
+    'content-type': type,
+    'cache-control': 'public, max-age=31536000, immutable',
+    'x-content-type-options': 'nosniff',
+  };
+  return { method: 'GET', path, quiet: true, handler: () => ({ status: 200, headers, body }) };
 }
 
 /** Addresses that a person's browser asks for; everything else is answered in JSON. */

@@ -1,11 +1,10 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { FastifyInstance } from 'fastify';
 import { type Logger, pino } from 'pino';
 import { Mailer } from '../src/accounts/mail.ts';
 import { Passwords } from '../src/accounts/passwords.ts';
@@ -16,7 +15,7 @@ import { loadObservers, observeDatabase } from '../src/observers.ts';
 import { newClientSecret } from '../src/protocol/client-secret.ts';
 import { newId } from '../src/protocol/credentials.ts';
 import { parseScope } from '../src/protocol/scope.ts';
-import { buildServer } from '../src/server.ts';
+import { PosternServer } from '../src/server.ts';
 import { openStore } from '../src/store/open.ts';
 import {
   allowConnections,
@@ -69,7 +68,7 @@ export class Service {
   readonly url: string;
   readonly folder: string;
   readonly logged: string[];
-  readonly #server: FastifyInstance;
+  readonly #server: PosternServer;
   readonly #ownDatabase: string | undefined;
 
   private constructor(
@@ -78,7 +77,7 @@ export class Service {
     url: string,
     folder: string,
     logged: string[],
-    server: FastifyInstance,
+    server: PosternServer,
     ownDatabase: string | undefined,
   ) {
     this.clock = clock;
@@ -113,10 +112,9 @@ export class Service {
     const passwords = new Passwords();
     const now = () => clock.ms;
     const app: App = { ...observers, config, store, keys, passwords, mailer, now, log };
-    const http = buildServer(app);
-    await http.listen({ host: '127.0.0.1', port: settings.POSTERN_PORT ? config.port : 0 });
-    const { port } = http.server.address() as AddressInfo;
-    return new Service(clock, app, `http://127.0.0.1:${port}`, folder, logged, http, ownDatabase);
+    const http = new PosternServer(app);
+    await http.listen('127.0.0.1', settings.POSTERN_PORT ? config.port : 0);
+    return new Service(clock, app, `http://127.0.0.1:${http.port}`, folder, logged, http, ownDatabase);
   }
 
   /** Under the very address it announces, for clients that find their way by its metadata. */

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { parseCookie, stringifySetCookie } from 'cookie';
-import type { FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
+import type { HttpRequest } from '../http-request.ts';
 import type { User } from '../store/store.ts';
 import { knownBrowser, rememberAccount } from './known-browsers.ts';
 import { safeReturnTo } from './return-to.ts';
@@ -15,14 +15,14 @@ const LONGEST_RETURN = 3000;
 /** A request's browser: its cookies, and the forms that were made for it. */
 export class Browser {
   readonly #app: App;
-  readonly #request: FastifyRequest;
+  readonly #request: HttpRequest;
   readonly #sessionId: string | undefined;
   readonly #known: string;
   readonly #returnTo: string | undefined;
   #browserId: string | undefined;
   #setCookies: string[] = [];
 
-  constructor(app: App, request: FastifyRequest) {
+  constructor(app: App, request: HttpRequest) {
     this.#app = app;
     this.#request = request;
     const cookies = parseCookie(request.headers.cookie ?? '');

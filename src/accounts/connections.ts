@@ -23,7 +23,7 @@ async function connected(app: App, userId: string): Promise<ConnectedApplication
 /** Where it sends people back to: that much of an application is checked. Its home page is what it says of itself. */
 const siteOf = ({ redirectUris }: Application): string => new URL(redirectUris[0]!).host;
 
-const clientIdOf = ({ http }: SignedInRequest): string => (http.params as { client_id: string }).client_id;
+const clientIdOf = ({ http }: SignedInRequest): string => http.parameters.client_id!;
 
 export const showConnections = signedIn(async (app, { user, frame, browser, http }) => {
   const done = given(queryOf(http), 'done');

@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify';
 import { type Answer, redirect, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
 import { formOf, queryOf } from '../form.ts';
+import type { HttpRequest } from '../http-request.ts';
 import { page } from '../page-answer.ts';
 import { homePage } from '../pages/home.ts';
 import { type LoginProps, loginPage } from '../pages/login.ts';
@@ -21,7 +21,7 @@ const WRONG =
 const STALE = 'This form was out of date. Please try again.';
 const DISABLED = 'This account is disabled. Please ask the people who run this service.';
 
-export async function showLogin(app: App, request: FastifyRequest): Promise<Answer> {
+export async function showLogin(app: App, request: HttpRequest): Promise<Answer> {
   const browser = new Browser(app, request);
   const query = queryOf(request);
   const returnTo = safeReturnTo(given(query, 'return_to'));
@@ -29,7 +29,7 @@ export async function showLogin(app: App, request: FastifyRequest): Promise<Answ
   return form(browser, { returnTo, done: given(query, 'done') });
 }
 
-export async function signIn(app: App, request: FastifyRequest): Promise<Answer> {
+export async function signIn(app: App, request: HttpRequest): Promise<Answer> {
   const browser = new Browser(app, request);
   const fields = formOf(request);
   const returnTo = safeReturnTo(given(fields, 'return_to'));
@@ -64,7 +64,7 @@ async function passwordIsRight(
 }
 
 /** GET /logout: a link cannot sign anybody out, so there is a button. */
-export async function showSignOut(app: App, request: FastifyRequest): Promise<Answer> {
+export async function showSignOut(app: App, request: HttpRequest): Promise<Answer> {
   const browser = new Browser(app, request);
   const user = await browser.user();
   if (!user) return redirect('/');
@@ -73,7 +73,7 @@ export async function showSignOut(app: App, request: FastifyRequest): Promise<An
   });
 }
 
-export async function signOut(app: App, request: FastifyRequest): Promise<Answer> {
+export async function signOut(app: App, request: HttpRequest): Promise<Answer> {
   const browser = new Browser(app, request);
   const fields = formOf(request);
   if (!browser.sentForm(fields)) {
@@ -87,7 +87,7 @@ export async function signOut(app: App, request: FastifyRequest): Promise<Answer
   return withHeaders(redirect(safeReturnTo(given(fields, 'return_to'))), browser.headers());
 }
 
-export async function home(app: App, request: FastifyRequest): Promise<Answer> {
+export async function home(app: App, request: HttpRequest): Promise<Answer> {
   const user = await new Browser(app, request).user();
   return user ? redirect('/account') : page(homePage());
 }

@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify';
 import { type Answer, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
 import { formOf, queryOf } from '../form.ts';
+import type { HttpRequest } from '../http-request.ts';
 import { type PageOptions, page } from '../page-answer.ts';
 import type { Html } from '../pages/html.ts';
 import { messagePage } from '../pages/message.ts';
@@ -9,14 +9,14 @@ import { Browser } from './browser.ts';
 
 /** A request to a page that needs nobody signed in, and the answers such pages give. */
 export type PublicRequest = {
-  readonly http: FastifyRequest;
+  readonly http: HttpRequest;
   readonly browser: Browser;
   readonly query: ReadonlyMap<string, string>;
   readonly form: ReadonlyMap<string, string>;
   readonly show: (content: (formToken: string) => Html, options?: PageOptions) => Answer;
 };
 
-type Handler = (app: App, http: FastifyRequest) => Promise<Answer>;
+type Handler = (app: App, http: HttpRequest) => Promise<Answer>;
 
 /** A posted form must be one of ours, as everywhere: else 403, and nothing done. */
 export function publicPage(handler: (app: App, request: PublicRequest) => Promise<Answer> | Answer): Handler {
@@ -33,7 +33,7 @@ export function publicPage(handler: (app: App, request: PublicRequest) => Promis
   };
 }
 
-function outOfDate(http: FastifyRequest): Answer {
+function outOfDate(http: HttpRequest): Answer {
   const content = messagePage({
     title: 'This form is out of date',
     paragraphs: ['Nothing was changed. Go back, reload the page and try again.'],

@@ -1,18 +1,18 @@
-import type { FastifyRequest } from 'fastify';
 import type { App } from '../app.ts';
+import type { HttpRequest } from '../http-request.ts';
 import { newId } from '../protocol/credentials.ts';
 import type { SecurityEventKind } from '../store/account-records.ts';
 
 const LONGEST_USER_AGENT = 300;
 
 /** As the browser calls itself: text that anybody may choose, so its length is ours to choose. */
-export const userAgentOf = (request: FastifyRequest): string =>
+export const userAgentOf = (request: HttpRequest): string =>
   (request.headers['user-agent'] ?? '').slice(0, LONGEST_USER_AGENT);
 
 /** Takes down what happened to an account, from where. Two of one id are one event. */
 export async function recordEvent(
   app: App,
-  request: FastifyRequest,
+  request: HttpRequest,
   userId: string,
   kind: SecurityEventKind,
   { id = newId(), clientId }: { id?: string; clientId?: string } = {},

@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify';
 import { type Answer, redirect } from '../answer.ts';
 import type { App } from '../app.ts';
 import { formOf } from '../form.ts';
+import type { HttpRequest } from '../http-request.ts';
 import { page } from '../page-answer.ts';
 import type { Frame } from '../pages/layout.ts';
 import { messagePage } from '../pages/message.ts';
@@ -11,7 +11,7 @@ import { loginPath } from './return-to.ts';
 
 /** A request of somebody who is signed in; a posted form has proven to be one of ours. */
 export type SignedInRequest = {
-  readonly http: FastifyRequest;
+  readonly http: HttpRequest;
   readonly browser: Browser;
   readonly user: User;
   /** The fields of the posted form; empty for a GET. */
@@ -19,7 +19,7 @@ export type SignedInRequest = {
   readonly frame: Frame;
 };
 
-type Handler = (app: App, http: FastifyRequest) => Promise<Answer>;
+type Handler = (app: App, http: HttpRequest) => Promise<Answer>;
 
 /**
  * The door to every page of the account and the dashboard. Without a session: to the sign-in
@@ -27,7 +27,7 @@ type Handler = (app: App, http: FastifyRequest) => Promise<Answer>;
  */
 export function signedIn(
   handler: (app: App, request: SignedInRequest) => Promise<Answer> | Answer,
-  pageOfForm: (http: FastifyRequest) => string = () => '/',
+  pageOfForm: (http: HttpRequest) => string = () => '/',
 ): Handler {
   return async (app, http) => {
     const browser = new Browser(app, http);
@@ -40,7 +40,7 @@ export function signedIn(
   };
 }
 
-function outOfDate(http: FastifyRequest): Answer {
+function outOfDate(http: HttpRequest): Answer {
   const content = messagePage({
     title: 'This form is out of date',
     paragraphs: ['Nothing was changed. Go back, reload the page and try again.'],

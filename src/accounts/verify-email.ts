@@ -1,6 +1,6 @@
-import type { FastifyRequest } from 'fastify';
 import { redirect } from '../answer.ts';
 import type { App } from '../app.ts';
+import type { HttpRequest } from '../http-request.ts';
 import { verifyEmailPage } from '../pages/verify-email.ts';
 import { given } from '../protocol/parameters.ts';
 import type { LinkPurpose } from '../store/account-records.ts';
@@ -52,14 +52,14 @@ export const verifyEmail = publicPage(async (app, request) => {
 });
 
 /** Says so only while the address is still the user's. */
-async function verified(app: App, http: FastifyRequest, userId: string, email: string) {
+async function verified(app: App, http: HttpRequest, userId: string, email: string) {
   if (!(await app.store.users.verifyEmail(userId, app.now(), email))) return redirect('/account?done=stale');
   await recordEvent(app, http, userId, 'email_verified');
   return redirect('/account?done=verified');
 }
 
 /** The address changes now, when it is proven, and not before (docs/decisions/022-email-change.md). */
-async function changed(app: App, http: FastifyRequest, userId: string, email: string) {
+async function changed(app: App, http: HttpRequest, userId: string, email: string) {
   const user = await app.store.users.find(userId);
   const outcome = user ? await app.store.users.changeEmail(userId, user.email, email, app.now()) : 'stale';
   if (outcome !== 'changed') return redirect('/account?done=stale');

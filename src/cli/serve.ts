@@ -10,7 +10,7 @@ import type { App } from '../app.ts';
 import { type Config, isPostgres, readConfig } from '../config.ts';
 import { Keyring, loadSecret, longestLife, secretBelongs, secretFile } from '../keys.ts';
 import { loadObservers, observeDatabase } from '../observers.ts';
-import { buildServer } from '../server.ts';
+import { PosternServer } from '../server.ts';
 import { openStore, type StoreOptions } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { Sweeper } from '../sweeper.ts';
@@ -89,10 +89,10 @@ const WRONG_SECRET =
 
 async function run(app: App, keys: Keyring): Promise<void> {
   const { config, store, log } = app;
-  const server = buildServer(app);
+  const server = new PosternServer(app);
   const scrapes = await listenForScrapes(config, app.metrics);
   await server
-    .listen({ host: config.host, port: config.port })
+    .listen(config.host, config.port)
     .catch(explainListenError(config.host, config.port, 'POSTERN_PORT'));
   const sweeper = new Sweeper(app);
   sweeper.start();
@@ -106,10 +106,7 @@ async function run(app: App, keys: Keyring): Promise<void> {
     // Requests under way are finished; what has not ended by then is cut off.
     setTimeout(() => process.exit(0), DRAIN_MS).unref();
     clearInterval(flushing);
-    // A connection whose last request is answered is closed, though its client would keep it.
-    const idle = setInterval(() => server.server.closeIdleConnections(), 50);
     await server.close();
-    clearInterval(idle);
     scrapes?.close();
     keys.stop();
     await sweeper.stop();

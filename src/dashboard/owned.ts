@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify';
 import { type SignedInRequest, signedIn } from '../accounts/signed-in.ts';
 import type { Answer } from '../answer.ts';
 import type { App } from '../app.ts';
+import type { HttpRequest } from '../http-request.ts';
 import { page } from '../page-answer.ts';
 import { messagePage } from '../pages/message.ts';
 import { NOT_FOUND } from '../protocol/errors.ts';
@@ -30,11 +30,10 @@ export function owned(handler: (app: App, request: OwnedRequest) => Promise<Answ
 }
 
 /** Whoever sent a form and was signed out meanwhile comes back to the page of the application. */
-const pageOfForm = (http: FastifyRequest): string =>
+const pageOfForm = (http: HttpRequest): string =>
   applicationPath(encodeURIComponent(parameter(http, 'client_id')));
 
-export const parameter = (http: FastifyRequest, name: string): string =>
-  (http.params as Record<string, string>)[name] ?? '';
+export const parameter = (http: HttpRequest, name: string): string => http.parameters[name] ?? '';
 
 export const applicationPath = (clientId: string): string => `/dashboard/apps/${clientId}`;
 

@@ -1,5 +1,6 @@
-import type { FastifyRequest } from 'fastify';
+import { STATUS_CODES } from 'node:http';
 import type { App } from '../app.ts';
+import type { HttpRequest } from '../http-request.ts';
 import type { Exchange, RawRequest } from '../pages/playground-exchange.ts';
 import type { PlaygroundApp } from './playground-app.ts';
 
@@ -9,10 +10,10 @@ import type { PlaygroundApp } from './playground-app.ts';
  */
 export class PlaygroundRequests {
   readonly #app: App;
-  readonly #http: FastifyRequest;
+  readonly #http: HttpRequest;
   readonly #own: PlaygroundApp;
 
-  constructor(app: App, http: FastifyRequest, own: PlaygroundApp) {
+  constructor(app: App, http: HttpRequest, own: PlaygroundApp) {
     this.#app = app;
     this.#http = http;
     this.#own = own;
@@ -55,23 +56,20 @@ export class PlaygroundRequests {
 
   async #send(request: RawRequest): Promise<Exchange> {
     const { method, url, headers, form } = request;
-    const {
-      statusCode,
-      statusMessage,
-      headers: answered,
-      body,
-    } = await this.#http.server.inject({
+    const received = {
       method,
       url: new URL(url).pathname,
       headers: { ...headers, 'user-agent': 'Postern playground' },
-      remoteAddress: this.#http.ip,
-      ...(form && { payload: new URLSearchParams(form).toString() }),
-    });
-    const shown = Object.entries(answered).filter(([name]) => SHOWN.test(name));
+      ip: this.#http.ip,
+    };
+    const sent = Buffer.from(form ? new URLSearchParams(form).toString() : '');
+    const answer = await this.#http.dispatch(received, sent);
+    const { status, body } = answer;
+    const shown = Object.entries(answer.headers).filter(([name]) => SHOWN.test(name));
     return {
       request,
-      status: statusCode,
-      statusText: statusMessage,
+      status,
+      statusText: STATUS_CODES[status] ?? '',
       headers: shown.map(([name, value]) => [name, String(value)] as const),
       body,
     };

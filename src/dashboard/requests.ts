@@ -1,9 +1,9 @@
-import type { FastifyRequest } from 'fastify';
 import { Browser } from '../accounts/browser.ts';
 import { loginPath } from '../accounts/return-to.ts';
 import { type Answer, redirect } from '../answer.ts';
 import type { App } from '../app.ts';
 import { queryOf } from '../form.ts';
+import type { HttpRequest } from '../http-request.ts';
 import { page } from '../page-answer.ts';
 import { messagePage } from '../pages/message.ts';
 import { requestPage } from '../pages/request.ts';
@@ -99,7 +99,7 @@ async function firstUse(app: App, entry: LogEntry): Promise<LogEntry | undefined
  * GET /errors/:id: where an error response points. It leads the owner of the application to the entry;
  * for everybody else there is nothing here, whether the entry exists or not.
  */
-export async function showError(app: App, http: FastifyRequest): Promise<Answer> {
+export async function showError(app: App, http: HttpRequest): Promise<Answer> {
   const id = parameter(http, 'id');
   const user = await new Browser(app, http).user();
   await RequestLog.of(app).flush();

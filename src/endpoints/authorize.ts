@@ -1,10 +1,10 @@
-import type { FastifyRequest } from 'fastify';
 import { Browser } from '../accounts/browser.ts';
 import { loginPath } from '../accounts/return-to.ts';
 import { recordEvent } from '../accounts/security-log.ts';
 import { type Answer, redirect } from '../answer.ts';
 import type { App } from '../app.ts';
 import { formOf } from '../form.ts';
+import type { HttpRequest } from '../http-request.ts';
 import { formTargetOf, page } from '../page-answer.ts';
 import { type AuthorizeFault, authorizeErrorPage } from '../pages/authorize-error.ts';
 import { consentPage } from '../pages/consent.ts';
@@ -39,7 +39,7 @@ type AuthorizationRequest = {
 type PendingConsent = { readonly query: string; readonly grantId: string; readonly shownAt: number };
 
 /** GET /oauth/authorize: the consent screen (spec 4.5, RFC 6749 4.1.1). */
-export async function showConsent(app: App, http: FastifyRequest): Promise<Answer> {
+export async function showConsent(app: App, http: HttpRequest): Promise<Answer> {
   const query = rawQuery(http.url);
   const request = await readRequest(app, http, query);
   if ('status' in request) return request;
@@ -70,7 +70,7 @@ async function ownerDomain(app: App, { ownerId }: Application): Promise<string |
 }
 
 /** POST /oauth/authorize: the user's answer. Whatever is not a yes is a no. */
-export async function decideConsent(app: App, http: FastifyRequest): Promise<Answer> {
+export async function decideConsent(app: App, http: HttpRequest): Promise<Answer> {
   const browser = new Browser(app, http);
   const form = formOf(http);
   const pending = openConsent(browser, form, app.now());
@@ -89,7 +89,7 @@ export async function decideConsent(app: App, http: FastifyRequest): Promise<Ans
  */
 async function allow(
   app: App,
-  http: FastifyRequest,
+  http: HttpRequest,
   request: AuthorizationRequest,
   pending: PendingConsent,
   user: User,
@@ -136,7 +136,7 @@ function grantedScope(
  */
 async function readRequest(
   app: App,
-  http: FastifyRequest,
+  http: HttpRequest,
   query: string,
 ): Promise<AuthorizationRequest | Answer> {
   const asked = parseAuthorizationQuery(query);
@@ -167,7 +167,7 @@ const DENIED: AuthorizationFault = { error: 'access_denied', reason: 'access_den
 
 function refuse(
   app: App,
-  http: FastifyRequest,
+  http: HttpRequest,
   { application, redirectUri, rawState }: AuthorizationRequest,
   { error, reason, facts = {} }: AuthorizationFault,
 ): Answer {
@@ -180,7 +180,7 @@ function refuse(
 
 /** The name of the application is told: whoever has its client_id has seen its consent screen. Its addresses are not. */
 function refusedPage(
-  http: FastifyRequest,
+  http: HttpRequest,
   { clientId, redirectUri }: AuthorizationQuery,
   fault: AuthorizeFault,
   application?: Application,
@@ -200,7 +200,7 @@ function mismatch(sent: string, { redirectUris }: Application): Facts {
   return { sent: sent.slice(0, LONGEST_URI), expected: nearest(sent, redirectUris) };
 }
 
-function staleForm(http: FastifyRequest): Answer {
+function staleForm(http: HttpRequest): Answer {
   const content = messagePage({
     title: 'This page is out of date',
     paragraphs: ['Nothing was shared. Go back to the application and start again.'],

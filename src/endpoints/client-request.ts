@@ -1,6 +1,6 @@
-import type { FastifyRequest } from 'fastify';
 import { type Answer, type EntryNote, errorAnswer, type Note, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
+import type { HttpRequest } from '../http-request.ts';
 import { hashClientSecret, secretMatches } from '../protocol/client-secret.ts';
 import type { ErrorCode } from '../protocol/errors.ts';
 import { decode, given, parseBody, parseForm } from '../protocol/parameters.ts';
@@ -51,7 +51,7 @@ const NEVER_IN_QUERY = [
 export function clientEndpoint(
   app: App,
   endpoint: ClientEndpoint,
-): (request: FastifyRequest) => Promise<Answer> {
+): (request: HttpRequest) => Promise<Answer> {
   const limits = ClientLimits.of(app);
   return async (http) => {
     const now = app.now();
@@ -71,7 +71,7 @@ export function clientEndpoint(
 }
 
 /** An answer to a request whose body could not even be read: where a header names the client, it counts all the same. */
-export function countedRefusal(app: App, http: FastifyRequest, answer: Answer): Answer {
+export function countedRefusal(app: App, http: HttpRequest, answer: Answer): Answer {
   const clientId = basicCredentials(http.headers.authorization)?.clientId;
   if (clientId === undefined) return answer;
   return withHeaders(answer, ClientLimits.of(app).countRequest(clientId, http.ip, app.now()).headers());
@@ -122,11 +122,8 @@ function tooMany(app: App, limit: RequestLimit, counter: 'address' | 'client', n
 }
 
 /** The parameters of a request and, among them or in its header, who it says it is from. */
-export function readClientParameters(http: FastifyRequest): Read {
-  const { values: parameters, fault } = parseBody(
-    http.headers['content-type'],
-    (http.body as Buffer | undefined) ?? Buffer.alloc(0),
-  );
+export function readClientParameters(http: HttpRequest): Read {
+  const { values: parameters, fault } = parseBody(http.headers['content-type'], http.body);
   const inBody = {
     clientId: given(parameters, 'client_id'),
     clientSecret: given(parameters, 'client_secret'),

@@ -1,6 +1,6 @@
-import type { FastifyRequest } from 'fastify';
 import { type Answer, errorAnswer, json, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
+import type { HttpRequest } from '../http-request.ts';
 import { network } from '../protocol/address.ts';
 import { hashClientSecret, secretMatches } from '../protocol/client-secret.ts';
 import { given } from '../protocol/parameters.ts';
@@ -23,7 +23,7 @@ const INACTIVE = '{"active":false}';
  * wrong ones. A caller who has proven itself is not counted; a wrong one is, and never stands in
  * the way of a right one behind the same address.
  */
-export function introspection(app: App): (http: FastifyRequest) => Promise<Answer> {
+export function introspection(app: App): (http: HttpRequest) => Promise<Answer> {
   const failures = new RateWindows(WINDOW_MS, 10_000);
   return async (http) => {
     const { parameters, clientId, clientSecret, fault } = readClientParameters(http);

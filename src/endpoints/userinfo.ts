@@ -1,11 +1,11 @@
-import type { FastifyRequest } from 'fastify';
 import { type Answer, errorAnswer, json, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
+import type { HttpRequest } from '../http-request.ts';
 import { claimsFor } from '../protocol/claims.ts';
 import { liveAccess } from './live-access.ts';
 
 /** GET /oauth/userinfo (spec 4.3, RFC 6750): the token comes in the Authorization header and nowhere else. */
-export async function userinfo(app: App, request: FastifyRequest): Promise<Answer> {
+export async function userinfo(app: App, request: HttpRequest): Promise<Answer> {
   const header = request.headers.authorization;
   const match = /^bearer +(.+)$/i.exec(header ?? '');
   if (!match) return unauthorized('no_token', 'Bearer realm="postern"');

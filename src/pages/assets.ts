@@ -9,12 +9,12 @@ const TYPES: Record<string, string> = {
   '.svg': 'image/svg+xml',
 };
 
-export type Asset = { readonly path: string; readonly type: string; readonly body: Buffer };
+export type Asset = { readonly path: string; readonly type: string; readonly body: string };
 
 /** Read once. The path holds a digest of the content, so a browser may keep it for ever. */
 const ASSETS = new Map<string, Asset>(
   readdirSync(FOLDER).map((name) => {
-    const body = readFileSync(new URL(name, FOLDER));
+    const body = readFileSync(new URL(name, FOLDER), 'utf8');
     const path = `/assets/${hash('sha256', body, 'hex').slice(0, 12)}/${name}`;
     return [name, { path, type: TYPES[extname(name)]!, body }];
   }),

@@ -1,7 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { userAgentOf } from '../accounts/security-log.ts';
-import type { EntryNote, Note } from '../answer.ts';
+import type { Answer, EntryNote, Note } from '../answer.ts';
 import type { App } from '../app.ts';
+import type { Answered } from '../http-request.ts';
 import type { Facts, LogEntry, LoggedEndpoint } from '../store/request-records.ts';
 import type { Application, Link } from '../store/store.ts';
 import { LogBudget } from './budget.ts';
@@ -66,16 +66,15 @@ export class RequestLog {
   }
 
   /** Takes note of a request that was answered. */
-  observe(request: FastifyRequest, reply: FastifyReply): void {
-    const { note } = request;
-    const endpoint = request.routeOptions.config.logged;
+  observe({ request, answer, at, ms }: Answered): void {
+    const { note } = answer;
+    const endpoint = request.route?.logged;
     const clientId = note?.client ?? note?.entry?.claimed;
     if (!note || endpoint === undefined || clientId === undefined) return;
     const known = note.client !== undefined;
     const proven = known && endpoint !== 'authorize';
-    const at = this.#app.now();
-    const error = request.errorCode ?? '';
-    if (known) this.#count(clientId, note, error, proven ? this.#used(reply) : 0, at);
+    const error = answer.error ?? '';
+    if (known) this.#count(clientId, note, error, proven ? this.#used(answer) : 0, at);
     this.#timer ??= setTimeout(() => void this.#tick(), FLUSH_EVERY_MS).unref();
     if (!this.#hasRoom(error === '', proven) || !this.#budget.take(clientId, proven, performance.now())) {
       this.#dropped++;
@@ -83,7 +82,7 @@ export class RequestLog {
     }
     if (!proven) this.#unproven++;
     const userAgent = userAgentOf(request);
-    const latencyUs = Math.round(reply.elapsedTime * 1000);
+    const latencyUs = Math.round(ms * 1000);
     const { id, method, ip: address } = request;
     this.#queue.push({
       clientId,
@@ -127,8 +126,8 @@ export class RequestLog {
   }
 
   /** Of the rate limit, as the answer's own header says it. */
-  #used(reply: FastifyReply): number {
-    const remaining = reply.getHeader('ratelimit-remaining');
+  #used({ headers }: Answer): number {
+    const remaining = headers['ratelimit-remaining'];
     return remaining === undefined ? 0 : this.#app.config.rateLimit - Number(remaining);
   }
 

@@ -1,5 +1,6 @@
 import { type RateWindow, RateWindows } from '../protocol/rate-window.ts';
-import type { Driver } from './driver.ts';
+import type { Columns, Driver, Value } from './driver.ts';
+import { updateStep } from './step.ts';
 import type { CounterStore } from './store.ts';
 
 /** Counters in memory: right where one process serves, as with SQLite. */
@@ -29,7 +30,18 @@ export class MemoryCounters implements CounterStore {
   }
 }
 
-const HIT = `
+/** Counts in a window that is there, or opens the key's next one in its place. */
+const HIT = updateStep(['text', 'bigint', 'bigint', 'bigint', 'integer'], {
+  table: 'rate_windows',
+  set: `started_at = CASE WHEN ends_at > $4 THEN started_at ELSE $2 END,
+    count = CASE WHEN ends_at > $4 THEN count + $5 ELSE $5 END,
+    ends_at = CASE WHEN ends_at > $4 THEN ends_at ELSE $3 END`,
+  where: 'key = $1',
+  returning: 'started_at, count',
+});
+
+/** The same for a key that is new, unless somebody else was first. */
+const FIRST_HIT = `
   INSERT INTO rate_windows (key, started_at, ends_at, count) VALUES ($1, $2, $3, CAST($5 AS INTEGER))
   ON CONFLICT (key) DO UPDATE SET
     started_at = CASE WHEN rate_windows.ends_at > $4 THEN rate_windows.started_at ELSE excluded.started_at END,
@@ -56,8 +68,8 @@ type Hit = {
 };
 
 /**
- * Counters that all nodes share. One upsert a hit; hits under a key that come while one is on its
- * way go together with the next, so that a busy key costs a statement at a time and not a queue on its row.
+ * Counters that all nodes share. Hits under a key that come while one is on its way go together with the next,
+ * so that a busy key costs a statement at a time and not a queue on its row; different keys share a statement.
  */
 export class SharedCounters implements CounterStore {
   readonly #driver: Driver;
@@ -100,12 +112,16 @@ export class SharedCounters implements CounterStore {
     const { key, windowMs, now, opensAt } = hits[0]!;
     try {
       const values = [key, opensAt, opensAt + windowMs, now, hits.length];
-      const [row] = await this.#driver.write(HIT, values);
-      const [startedAt, last] = [Number(row!.started_at), Number(row!.count)];
+      const [startedAt, last] = (await this.#driver.step(HIT, values)) ?? (await this.#firstHit(values));
       for (const [place, hit] of hits.entries())
-        hit.resolve({ startedAt, count: last - hits.length + 1 + place });
+        hit.resolve({ startedAt: Number(startedAt), count: Number(last) - hits.length + 1 + place });
     } catch (error) {
       for (const hit of hits) hit.reject(error);
     }
+  }
+
+  async #firstHit(values: readonly Value[]): Promise<Columns> {
+    const [row] = await this.#driver.write(FIRST_HIT, values);
+    return [row!.started_at!, row!.count!];
   }
 }

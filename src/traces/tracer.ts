@@ -46,8 +46,8 @@ export class Tracer {
     return parent && begin(parent.traceId, parent.spanId, 'client');
   }
 
-  within(span: Span, work: () => void): void {
-    this.#current.run(span, work);
+  within<T>(span: Span, work: () => T): T {
+    return this.#current.run(span, work);
   }
 
   end(span: Span, ending: Ending): void {

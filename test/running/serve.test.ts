@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
-import { buildServer } from '../../src/server.ts';
+import { PosternServer } from '../../src/server.ts';
 import { refreshForm, Service, Visitor } from '../service.ts';
 import {
   Command,
@@ -219,16 +219,16 @@ describe('slow peers', () => {
     timeout: 60_000,
   }, async () => {
     const service = await Service.start();
-    const server = buildServer(service.app);
+    const server = new PosternServer(service.app);
     try {
-      const { headersTimeout, requestTimeout, keepAliveTimeout, timeout } = server.server;
-      for (const limit of [headersTimeout, requestTimeout, keepAliveTimeout, timeout])
+      const { headersTimeout, requestTimeout, keepAliveTimeout } = server.http;
+      for (const limit of [headersTimeout, requestTimeout, keepAliveTimeout])
         assert.ok(limit > 0 && limit <= 60_000);
       assert.ok(headersTimeout <= requestTimeout);
-      server.server.headersTimeout = 100;
-      server.server.requestTimeout = 200;
-      await server.listen({ host: '127.0.0.1', port: 0 });
-      const { port } = server.server.address() as AddressInfo;
+      server.http.headersTimeout = 100;
+      server.http.requestTimeout = 200;
+      await server.listen('127.0.0.1', 0);
+      const { port } = server;
       const cutOff = async (text: string) => {
         const socket = connect(port, '127.0.0.1');
         socket.on('error', () => {}).resume();
@@ -243,6 +243,26 @@ describe('slow peers', () => {
       ]);
       for (const ms of took) assert.ok(ms < 10_000, `the connection was held for ${Math.round(ms)} ms`);
     } finally {
+      await server.close();
+      await service.stop();
+    }
+  });
+
+  test('a peer that never fetches its answers is cut off', { timeout: 60_000 }, async () => {
+    const service = await Service.start();
+    const server = new PosternServer(service.app);
+    server.http.requestTimeout = 200;
+    await server.listen('127.0.0.1', 0);
+    const socket = connect(server.port, '127.0.0.1');
+    try {
+      socket.on('error', () => {}).pause();
+      socket.write('GET /openapi.json HTTP/1.1\r\nHost: postern\r\n\r\n'.repeat(1000));
+      const connections = () =>
+        new Promise<number>((resolve) => server.http.getConnections((_, count) => resolve(count)));
+      await eventually(async () => (await connections()) === 1);
+      await eventually(async () => (await connections()) === 0);
+    } finally {
+      socket.destroy();
       await server.close();
       await service.stop();
     }

@@ -1,0 +1,64 @@
+import type { App } from './app.ts';
+import type { Answered, HttpRequest } from './http-request.ts';
+import { RequestLog } from './request-log/request-log.ts';
+
+/**
+ * What is written down of a request once it has its answer. Nobody waits for it, and it is done together for all
+ * requests that were answered together: between two answers it would cost more than twice as much
+ * (docs/decisions/007-http.md).
+ */
+export class AnsweredRequests {
+  readonly #app: App;
+  readonly #requestLog: RequestLog;
+  #waiting: Answered[] = [];
+
+  constructor(app: App) {
+    this.#app = app;
+    this.#requestLog = RequestLog.of(app);
+  }
+
+  add(answered: Answered): void {
+    if (this.#waiting.push(answered) === 1) process.nextTick(() => this.#take());
+  }
+
+  async close(): Promise<void> {
+    this.#take();
+    await this.#requestLog.close();
+  }
+
+  #take(): void {
+    const all = this.#waiting;
+    this.#waiting = [];
+    for (const answered of all) logLine(this.#app, answered);
+    for (const answered of all) this.#requestLog.observe(answered);
+    const { metrics } = this.#app;
+    if (metrics) for (const answered of all) metrics.requestAnswered(measured(answered));
+  }
+}
+
+/** One line a request. The address as registered, never as sent: a query can hold a code. */
+function logLine({ log }: App, { request, answer, ms }: Answered): void {
+  log[request.route?.quiet ? 'debug' : 'info']({
+    request: request.id,
+    method: request.method,
+    path: request.route?.path ?? '(none)',
+    status: answer.status,
+    ms: Math.round(ms * 10) / 10,
+    address: request.ip,
+    client: answer.note?.client,
+    reason: answer.note?.reason,
+  });
+}
+
+const measured = ({ request, answer, ms }: Answered) => ({
+  ...labelsOf(request),
+  status: answer.status,
+  error: answer.error,
+  seconds: ms / 1000,
+});
+
+/** The address as registered; whatever is not registered is one series, however many are tried. */
+export function labelsOf({ route, method }: HttpRequest): { method: string; route: string } {
+  if (!route) return { method: 'other', route: 'none' };
+  return { method, route: route.path.startsWith('/assets/') ? '/assets' : route.path };
+}

@@ -1,0 +1,70 @@
+import type { Route } from './http-request.ts';
+
+const LONGEST_PARAMETER = 200;
+
+export type Found = { readonly route: Route; readonly parameters: Readonly<Record<string, string>> };
+
+const NONE = {};
+
+/** Finds the route of a path. Most paths are fixed, and one lookup; the others are compared segment by segment. */
+export class Router {
+  readonly #fixed = new Map<string, Route[]>();
+  readonly #patterns: { readonly segments: readonly string[]; readonly routes: Route[] }[] = [];
+
+  constructor(routes: readonly Route[]) {
+    for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
+      if (path.includes('/:')) this.#patterns.push({ segments: path.split('/'), routes: ofPath });
+      else this.#fixed.set(path, ofPath);
+    }
+  }
+
+  /** HEAD asks for what GET would answer. */
+  find(method: string, path: string): Found | undefined {
+    const asked = method === 'HEAD' ? 'GET' : method;
+    const fixed = this.#fixed.get(path);
+    if (fixed) return found(fixed, asked, NONE);
+    for (const { segments, routes } of this.#patterns) {
+      const parameters = match(segments, path);
+      if (parameters) return found(routes, asked, parameters);
+    }
+    return undefined;
+  }
+
+  /** The methods that a path takes; none where nothing is. */
+  methods(path: string): string[] {
+    const routes =
+      this.#fixed.get(path) ?? this.#patterns.find(({ segments }) => match(segments, path))?.routes ?? [];
+    return routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  }
+}
+
+function found(routes: readonly Route[], method: string, parameters: Found['parameters']): Found | undefined {
+  const route = routes.find((one) => one.method === method);
+  return route && { route, parameters };
+}
+
+function match(segments: readonly string[], path: string): Record<string, string> | undefined {
+  const given = path.split('/');
+  if (given.length !== segments.length) return undefined;
+  const parameters: Record<string, string> = {};
+  for (const [place, segment] of segments.entries()) {
+    const text = given[place]!;
+    if (!segment.startsWith(':')) {
+      if (text !== segment) return undefined;
+      continue;
+    }
+    const value = text.length <= LONGEST_PARAMETER && decodePath(text);
+    if (!value) return undefined;
+    parameters[segment.slice(1)] = value;
+  }
+  return parameters;
+}
+
+/** Undefined when it is not valid percent-encoding. In a path a plus is a plus. */
+export function decodePath(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
