@@ -1,3 +1,4 @@
+import { type DestinationStream, symbols } from 'pino';
 import type { App } from './app.ts';
 import type { Answered, HttpRequest } from './http-request.ts';
 import { RequestLog } from './request-log/request-log.ts';
@@ -36,9 +37,16 @@ export class AnsweredRequests {
   }
 }
 
-/** One line a request. The address as registered, never as sent: a query can hold a code. */
-function logLine({ log }: App, { request, answer, ms }: Answered): void {
-  log[request.route?.quiet ? 'debug' : 'info']({
+/**
+ * One line a request. The address as registered, never as sent: a query can hold a code. As pino would write it, but
+ * by JSON.stringify: of the few plain values here it makes a line in a third of the time.
+ */
+function logLine({ log }: App, { request, answer, at, ms }: Answered): void {
+  const level = request.route?.quiet ? 'debug' : 'info';
+  if (!log.isLevelEnabled(level)) return;
+  const line = JSON.stringify({
+    level: log.levels.values[level],
+    time: at,
     request: request.id,
     method: request.method,
     path: request.route?.path ?? '(none)',
@@ -48,7 +56,11 @@ function logLine({ log }: App, { request, answer, ms }: Answered): void {
     client: answer.note?.client,
     reason: answer.note?.reason,
   });
+  (log as unknown as Writing)[symbols.streamSym].write(`${line}\n`);
 }
+
+/** Where a logger's lines go. */
+type Writing = { readonly [symbols.streamSym]: DestinationStream };
 
 const measured = ({ request, answer, ms }: Answered) => ({
   ...labelsOf(request),

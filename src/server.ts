@@ -77,8 +77,10 @@ export class PosternServer {
   }
 
   #send(response: ServerResponse, { status, headers, body }: Answer): void {
-    response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
-    response.end(body);
+    const length = Buffer.byteLength(body);
+    response.writeHead(status, { ...headers, 'content-length': length });
+    // Where every character is one byte, the two encodings are the same, and this one is the quicker.
+    response.end(body, length === body.length ? 'latin1' : 'utf8');
     // A peer that does not fetch its answer may not hold the connection for ever either. Nearly every answer is taken
     // by the system at once: a timeout of the connection as a whole would be set anew at each for nothing.
     const { socket } = response.req;

@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 
 /** One subscriber commonly has a whole IPv6 /64, so that is what counts as one address. */
 export function network(address: string): string {
-  if (!isIPv6(address)) return address;
+  if (!address.includes(':') || !isIPv6(address)) return address;
   // The URL parser knows the one spelling of an address (RFC 5952).
   const spelled = new URL(`http://[${address.split('%', 1)[0]}]`).hostname.slice(1, -1);
   const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(spelled);
