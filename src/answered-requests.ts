@@ -2,16 +2,15 @@ import { type DestinationStream, symbols } from 'pino';
 import type { App } from './app.ts';
 import type { Answered, HttpRequest } from './http-request.ts';
 import { RequestLog } from './request-log/request-log.ts';
+import { afterThis, Together } from './together.ts';
 
 /**
- * What is written down of a request once it has its answer. Nobody waits for it, and it is done together for all
- * requests that were answered together: between two answers it would cost more than twice as much
- * (docs/decisions/007-http.md).
+ * What is written down of a request once it has its answer. Nobody waits for it.
  */
 export class AnsweredRequests {
   readonly #app: App;
   readonly #requestLog: RequestLog;
-  #waiting: Answered[] = [];
+  readonly #answered = new Together<Answered>(afterThis, (all) => this.#take(all));
 
   constructor(app: App) {
     this.#app = app;
@@ -19,17 +18,15 @@ export class AnsweredRequests {
   }
 
   add(answered: Answered): void {
-    if (this.#waiting.push(answered) === 1) process.nextTick(() => this.#take());
+    this.#answered.add(answered);
   }
 
   async close(): Promise<void> {
-    this.#take();
+    this.#answered.takeNow();
     await this.#requestLog.close();
   }
 
-  #take(): void {
-    const all = this.#waiting;
-    this.#waiting = [];
+  #take(all: readonly Answered[]): void {
     for (const answered of all) logLine(this.#app, answered);
     for (const answered of all) this.#requestLog.observe(answered);
     const { metrics } = this.#app;

@@ -7,6 +7,7 @@ import type { App } from './app.ts';
 import type { Config } from './config.ts';
 import { Dispatcher } from './dispatcher.ts';
 import type { HttpRequest } from './http-request.ts';
+import { afterInput, Together } from './together.ts';
 
 const BODY_LIMIT = 64 * 1024;
 
@@ -20,11 +21,17 @@ const PATIENCE = {
 };
 const CLOSE_IDLE_MS = 50;
 
+type Exchange = { readonly request: HttpRequest; readonly response: ServerResponse };
+
 /** Postern over HTTP: what comes in through a socket goes to the dispatcher, and its answer back. */
 export class PosternServer {
   readonly #dispatcher: Dispatcher;
   readonly #addressOf: (raw: IncomingMessage) => string;
   readonly http: Server;
+  /** Requests that have come whole. */
+  readonly #received = new Together<Exchange>(afterInput, (all) => {
+    for (const exchange of all) this.#answer(exchange);
+  });
 
   constructor(app: App) {
     this.#dispatcher = new Dispatcher(app);
@@ -60,19 +67,19 @@ export class PosternServer {
     const { method = '', url = '', headers } = raw;
     const request = this.#dispatcher.receive({ method, url, headers, ip: this.#addressOf(raw) });
     const { route } = request;
-    if (route?.method !== 'POST') this.#answer(request, response);
+    if (route?.method !== 'POST') this.#received.add({ request, response });
     else if (Number(headers['content-length'] ?? 0) > BODY_LIMIT)
       this.#send(response, this.#dispatcher.refuseBody(request));
     else
       readBody(raw, (body) => {
         if (body) {
           request.body = body;
-          this.#answer(request, response);
+          this.#received.add({ request, response });
         } else this.#send(response, this.#dispatcher.refuseBody(request));
       });
   }
 
-  #answer(request: HttpRequest, response: ServerResponse): void {
+  #answer({ request, response }: Exchange): void {
     void this.#dispatcher.answer(request).then((answer) => this.#send(response, answer));
   }
 

@@ -53,7 +53,7 @@ async function serve(config: Config, count: number): Promise<void> {
 async function serveHere(config: Config): Promise<void> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const firstStart = config.secret === undefined && !existsSync(secretFile(config));
-  const log = pino({ level: config.logLevel, base: null }, destination({ sync: false, minLength: 4096 }));
+  const log = pino({ level: config.logLevel, base: null }, destination({ sync: false, minLength: 12_288 }));
   const observers = await loadObservers(config, log);
   const options = { connections: config.databaseConnections, observe: observeDatabase(observers) };
   await openAtStart(config, options, async (store, secret) => {

@@ -1,3 +1,4 @@
+import { afterInput } from '../together.ts';
 import { type Columns, DatabaseUnavailable, OutcomeUnknown, type Statement, type Value } from './driver.ts';
 import type { Step } from './step.ts';
 
@@ -70,7 +71,7 @@ export class Steps {
     if (queue.gathering || queue.waiting.length === 0 || (this.together && queue.underWay >= UNDER_WAY))
       return;
     queue.gathering = true;
-    setImmediate(() => {
+    afterInput(() => {
       queue.gathering = false;
       if (this.together) void this.#send(queue, queue.waiting.splice(0, MOST_TOGETHER));
       else for (const request of queue.waiting.splice(0)) void this.#sendOne(queue.step, request);

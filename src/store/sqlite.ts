@@ -1,5 +1,6 @@
 import { rmSync, statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { afterThis, Together } from '../together.ts';
 import {
   type Columns,
   DatabaseUnavailable,
@@ -33,10 +34,9 @@ type Job<T> = {
 };
 
 /**
- * SQLite in this process. What one turn of the event loop asks for is done together at its end, the reads in
- * one transaction and the writes in another. Each answer to a write waits for the commit (group commit): the
- * disk is waited for once a turn instead of once a request. And the same work done many times in a row is done
- * while its code and data are in the processor's caches (docs/decisions/006-group-commit.md).
+ * SQLite in this process. What is asked for in one turn of the event loop is done together, the reads in one
+ * transaction and the writes in another. Each answer to a write waits for the commit (group commit): the disk
+ * is waited for once a turn instead of once a request.
  */
 export class SqliteDriver implements Driver {
   readonly engine = 'sqlite';
@@ -45,7 +45,7 @@ export class SqliteDriver implements Driver {
   #db: DatabaseSync | undefined;
   #inode = 0;
   #statements = new Map<string, StatementSync>();
-  #reads: Job<unknown>[] = [];
+  readonly #reads = new Together<Job<unknown>>(afterThis, (jobs) => this.#flushReads(jobs));
   #writes: Job<unknown>[] = [];
   #flushing = false;
   #busySince: number | undefined;
@@ -111,8 +111,7 @@ export class SqliteDriver implements Driver {
 
   async close(): Promise<void> {
     clearInterval(this.#watch);
-    while (this.#reads.length + this.#writes.length > 0)
-      await new Promise((resolve) => setTimeout(resolve, 1));
+    while (this.#reads.size + this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
     this.#close();
   }
 
@@ -196,8 +195,7 @@ export class SqliteDriver implements Driver {
 
   #read<T>(work: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.#reads.push({ work, resolve, reject } as Job<unknown>) === 1)
-        setImmediate(() => this.#flushReads());
+      this.#reads.add({ work, resolve, reject } as Job<unknown>);
     });
   }
 
@@ -208,7 +206,7 @@ export class SqliteDriver implements Driver {
       this.#writes.push({ work, resolve, reject } as Job<unknown>);
       if (!this.#flushing) {
         this.#flushing = true;
-        setImmediate(() => this.#flushWrites());
+        afterThis(() => this.#flushWrites());
       }
     });
   }
@@ -245,9 +243,7 @@ export class SqliteDriver implements Driver {
     return statement;
   }
 
-  #flushReads(): void {
-    const jobs = this.#reads;
-    this.#reads = [];
+  #flushReads(jobs: readonly Job<unknown>[]): void {
     try {
       this.#database();
       if (jobs.length > 1) this.#run('BEGIN', []);
