@@ -32,7 +32,12 @@ export type Migration = { readonly name: string; readonly sql: string };
 
 /** The database cannot be used now: gone, locked or overloaded. Nothing was changed, and a retry may succeed. */
 export class DatabaseUnavailable extends Error {
-  override readonly name = 'DatabaseUnavailable';
+  override readonly name: string = 'DatabaseUnavailable';
+}
+
+/** The database works, but this statement took too long or stood in the way of others, and was undone. */
+export class StatementRefused extends DatabaseUnavailable {
+  override readonly name = 'StatementRefused';
 }
 
 /**

@@ -1,9 +1,20 @@
 import { afterInput } from '../together.ts';
-import { type Columns, DatabaseUnavailable, OutcomeUnknown, type Statement, type Value } from './driver.ts';
+import {
+  type Columns,
+  DatabaseUnavailable,
+  OutcomeUnknown,
+  type Statement,
+  StatementRefused,
+  type Value,
+} from './driver.ts';
 import type { Step } from './step.ts';
 
-/** Steps of one kind that are on their way at a time. While they are, the next gather. */
-const UNDER_WAY = 2;
+/**
+ * Statements of one step that are on their way at a time; while they are, the next requests gather. Reads do not get
+ * in each other's way. Changes do better in fewer and larger groups.
+ */
+const READS_UNDER_WAY = 2;
+const CHANGES_UNDER_WAY = 1;
 const MOST_TOGETHER = 100;
 const MOST_WAITING = 10_000;
 
@@ -26,6 +37,10 @@ class Queue {
 
   constructor(step: Step) {
     this.step = step;
+  }
+
+  get full(): boolean {
+    return this.underWay >= (this.step.changes ? CHANGES_UNDER_WAY : READS_UNDER_WAY);
   }
 }
 
@@ -68,8 +83,7 @@ export class Steps {
   }
 
   #gather(queue: Queue): void {
-    if (queue.gathering || queue.waiting.length === 0 || (this.together && queue.underWay >= UNDER_WAY))
-      return;
+    if (queue.gathering || queue.waiting.length === 0 || (this.together && queue.full)) return;
     queue.gathering = true;
     afterInput(() => {
       queue.gathering = false;
@@ -103,8 +117,7 @@ export class Steps {
     try {
       rows = await this.#run({ sql: step.many, values }, !step.changes);
     } catch (error) {
-      if (error instanceof OutcomeUnknown || error instanceof DatabaseUnavailable)
-        for (const { reject } of sorted) reject(error);
+      if (isAway(error)) for (const { reject } of sorted) reject(error);
       // Nothing was changed. Whose fault it was shows when each is on its own; the others must not suffer for it.
       else await Promise.all(sorted.map((request) => this.#sendOne(step, request)));
       return;
@@ -114,6 +127,11 @@ export class Steps {
     for (const [place, { resolve }] of sorted.entries()) resolve(found[place]);
   }
 }
+
+/** Not this statement alone would fail. */
+const isAway = (error: unknown): boolean =>
+  error instanceof OutcomeUnknown ||
+  (error instanceof DatabaseUnavailable && !(error instanceof StatementRefused));
 
 function byKey({ values: a }: Request, { values: b }: Request): number {
   for (const place of [0, 1]) {

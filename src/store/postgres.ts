@@ -8,6 +8,7 @@ import {
   OutcomeUnknown,
   type Row,
   type Statement,
+  StatementRefused,
   UnstorableText,
   type Value,
 } from './driver.ts';
@@ -128,10 +129,11 @@ async function applyMissing(client: pg.Client, migrations: readonly Migration[])
 
 /**
  * SQLSTATEs (postgresql.org/docs/current/errcodes-appendix.html) after which nothing was changed and
- * another try may succeed: statement timeout, lock timeout, deadlock and serialization, out of
+ * another try may succeed: statement timeout, lock timeout, deadlock and serialization; out of
  * resources, a server that takes no writes.
  */
-const UNAVAILABLE = /^(57014|55P03|40|53|25006|58|08|57P|28|3D)/;
+const REFUSED = /^(57014|55P03|40)/;
+const UNAVAILABLE = /^(53|25006|58|08|57P|28|3D)/;
 
 function translated(error: unknown): unknown {
   if (error instanceof DatabaseUnavailable || error instanceof OutcomeUnknown || !(error instanceof Error))
@@ -139,6 +141,7 @@ function translated(error: unknown): unknown {
   const code = String((error as Error & { code?: unknown }).code ?? '');
   if (code === '23505') return new DuplicateKey('duplicate key', { cause: error });
   if (code === '22021') return new UnstorableText('a text that cannot be stored', { cause: error });
+  if (REFUSED.test(code)) return new StatementRefused('the statement was undone', { cause: error });
   const unavailable = error instanceof pg.DatabaseError ? UNAVAILABLE.test(code) : 'syscall' in error;
   return unavailable ? new DatabaseUnavailable('the database failed', { cause: error }) : error;
 }
