@@ -33,7 +33,6 @@ export type Job = {
  */
 const PIPELINE = 4;
 const MOST_WAITING = 10_000;
-const LOCK_TIMEOUT_MS = 2_000;
 const WATCH_MS = 100;
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
@@ -67,7 +66,7 @@ export function newClient(url: string, timeoutMs: number, pipeline = false): pg.
     // were small must not read them whole when they are not, nor lock rows in another order than it was given.
     ...(pipeline && { options: '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off' }),
     // Who waits for a row that somebody else holds makes all wait who came with it. A deadlock is found sooner.
-    ...(pipeline && { lock_timeout: LOCK_TIMEOUT_MS }),
+    ...(pipeline && { lock_timeout: Math.floor(timeoutMs * 0.4) }),
     types,
     pipeline,
   });

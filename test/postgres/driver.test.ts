@@ -2,8 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { DatabaseUnavailable, DuplicateKey, OutcomeUnknown } from '../../src/store/driver.ts';
+import {
+  DatabaseUnavailable,
+  DuplicateKey,
+  OutcomeUnknown,
+  StatementRefused,
+} from '../../src/store/driver.ts';
 import { PostgresDriver } from '../../src/store/postgres.ts';
+import { updateStep } from '../../src/store/step.ts';
 import { query } from './database.ts';
 import { BreakingProxy } from './proxy.ts';
 import { freePort, TestPostgres } from './server.ts';
@@ -67,6 +73,78 @@ describe('the PostgreSQL driver', () => {
   test('a text with a NUL matches nothing and breaks nothing', async () => {
     await insert('a');
     assert.deepEqual(await driver.read('SELECT id FROM things WHERE id = $1', ['a\0']), []);
+  });
+
+  describe('steps taken together', () => {
+    const TAKE = updateStep(['text', 'bigint'], {
+      table: 'things',
+      set: 'n = n + $2',
+      where: 'id = $1',
+      returning: 'id, n',
+    });
+    const take = (id: string, n: string | number = 1) => driver.step(TAKE, [id, n]);
+    const ODD = ['', ' ', '"', '\\', '{}', ',', 'NULL', "'", '\n', 'ä\u{1f600}', '\\"{,}'];
+
+    test('each has its own answer, whatever its text is made of', async () => {
+      for (const [n, id] of ODD.entries()) await insert(id, n);
+      const asked = [...ODD, 'nobody', 'a\0', ...ODD.toReversed()];
+      const rows = await Promise.all(asked.map((id) => take(id)));
+      for (const [place, id] of asked.entries()) {
+        const row = rows[place];
+        if (row) assert.deepEqual([row[0], row[1]], [id, ODD.indexOf(id) + 1]);
+      }
+      // Of two for one row in one statement one is answered, and the row was changed once.
+      for (const id of ODD) assert.equal(rows.filter((row) => row?.[0] === id).length, 1);
+    });
+
+    test('what cannot be taken for a value fails alone', async () => {
+      for (const id of ['a', 'b', 'c']) await insert(id);
+      const results = await Promise.allSettled([take('a'), take('b', 'no number'), take('c')]);
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        ['fulfilled', 'rejected', 'fulfilled'],
+      );
+      const rows = await driver.read('SELECT id, n FROM things ORDER BY id');
+      assert.deepEqual(
+        rows.map(({ n }) => n),
+        [1, 0, 1],
+      );
+    });
+
+    test('who waits for a row that somebody else holds does so alone', async () => {
+      for (const id of ['a', 'held', 'z']) await insert(id);
+      const holder = new pg.Client({ connectionString: url });
+      await holder.connect();
+      try {
+        await holder.query('BEGIN');
+        await holder.query("SELECT * FROM things WHERE id = 'held' FOR UPDATE");
+        const [a, held, z] = await Promise.allSettled([take('a'), take('held'), take('z')]);
+        assert.deepEqual([a!.status, z!.status], ['fulfilled', 'fulfilled']);
+        assert.ok(held!.status === 'rejected' && held!.reason instanceof StatementRefused);
+        await holder.query('COMMIT');
+        assert.deepEqual(await take('held'), ['held', 1]);
+      } finally {
+        await holder.end();
+      }
+    });
+
+    test('a lost answer is an unknown outcome for each, and nothing is sent again', async () => {
+      const ids = ['lost together 1', 'lost together 2'];
+      for (const id of ids) await insert(id);
+      proxy.swallowAnswerTo('{"lost together 1","lost together 2"}');
+      const results = await Promise.allSettled(ids.map((id) => take(id)));
+      for (const result of results)
+        assert.ok(result.status === 'rejected' && result.reason instanceof OutcomeUnknown);
+      assert.deepEqual(await query(url, 'SELECT n::int AS n FROM things'), [{ n: 1 }, { n: 1 }]);
+    });
+
+    test('closing waits for them', async () => {
+      await insert('a');
+      const another = new PostgresDriver(url);
+      const taken = another.step(TAKE, ['a', 1]);
+      await another.close();
+      assert.deepEqual(await taken, ['a', 1]);
+    });
   });
 
   test('a statement prepared before a change of the schema goes on working', async () => {

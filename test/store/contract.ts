@@ -1028,6 +1028,65 @@ function concurrencyContract(open: () => Promise<Opened>): void {
     }
   });
 
+  test('of requests for one link at once one succeeds, whoever else rotates with them', async () => {
+    const links = await Promise.all(Array.from({ length: 25 }, () => issueTokens(db.store)));
+    const thrice = [...links, ...links.toReversed(), ...links];
+    const outcomes = await Promise.all(thrice.map((link) => rotate(db.store, link)));
+    for (const link of links) {
+      const own = outcomes.filter((_, n) => thrice[n] === link).map(({ outcome }) => outcome);
+      assert.deepEqual(own.toSorted(), ['reused', 'reused', 'rotated']);
+      assert.equal(await isLive(db.store, link), false);
+    }
+  });
+
+  test('of codes presented twice at once each is redeemed once', async () => {
+    const links = await Promise.all(Array.from({ length: 25 }, () => issueCode(db.store)));
+    const twice = [...links, ...links];
+    const outcomes = await Promise.all(twice.map((link) => redeem(db.store, link)));
+    for (const link of links) {
+      const own = outcomes.filter((_, n) => twice[n] === link).map(({ outcome }) => outcome);
+      assert.deepEqual(own.toSorted(), ['redeemed', 'replayed']);
+    }
+  });
+
+  test('of many at once everybody gets the answer to what they asked, and no one else’s', async () => {
+    const users = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => createUser(db.store, { name: `"${n}", {\\}` })),
+    );
+    const scopes = users.map((_, n) => (n % 2 === 0 ? BOTH : PROFILE));
+    const links = await Promise.all(
+      users.map((userId, n) => issueTokens(db.store, 1, { userId, scope: scopes[n]! })),
+    );
+    // Every fifth is refused, each in its own way: another's, a wrong client's, one that was never issued.
+    const asked = links.map((link, n) => (n % 5 === 0 ? { ...link, grantId: newId() } : link));
+    const reads = await Promise.all(asked.map((link) => db.store.grants.readAccess(link)));
+    for (const [n, read] of reads.entries()) {
+      if (n % 5 === 0) assert.equal(read.outcome, 'refused');
+      else assert.deepEqual([read.outcome, read.outcome === 'live' && read.user.id], ['live', users[n]]);
+      if (read.outcome === 'live') assert.equal(read.user.name, `"${n}", {\\}`);
+    }
+    const rotations = await Promise.all(
+      links.map((link, n) => rotate(db.store, link, n % 5 === 0 ? { clientId: 'app_another' } : {})),
+    );
+    for (const [n, rotation] of rotations.entries())
+      assert.deepEqual(
+        rotation,
+        n % 5 === 0
+          ? { outcome: 'refused', reason: 'wrong_client' }
+          : { outcome: 'rotated', scope: scopes[n] },
+      );
+  });
+
+  test('of grants revoked at once, some of them another application’s, the right ones end', async () => {
+    const links = await Promise.all(Array.from({ length: 20 }, () => issueTokens(db.store)));
+    const clients = links.map((_, n) => (n % 4 === 0 ? 'app_another' : CLIENT));
+    const ended = await Promise.all(links.map((link, n) => db.store.grants.revoke(link, clients[n]!, NOW)));
+    for (const [n, link] of links.entries()) {
+      assert.equal(ended[n], n % 4 !== 0);
+      assert.equal(await isLive(db.store, link), n % 4 === 0);
+    }
+  });
+
   test('two connections that rotate one link at once: one succeeds', { timeout: 60_000 }, async () => {
     const other = await db.opened.another();
     try {

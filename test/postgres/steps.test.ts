@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { SharedCounters } from '../../src/store/counters.ts';
+import type { Columns, Driver, Statement } from '../../src/store/driver.ts';
+import { Grants } from '../../src/store/grants.ts';
+import { openStore } from '../../src/store/open.ts';
+import { newClient } from '../../src/store/postgres-connections.ts';
+import { Steps } from '../../src/store/postgres-steps.ts';
+import { type Step, updateStep } from '../../src/store/step.ts';
+import { query } from './database.ts';
+import { TestPostgres } from './server.ts';
+
+/** Every step that a request waits for, as the store takes it. */
+async function hotSteps(): Promise<Step[]> {
+  const taken: Step[] = [];
+  const driver = {
+    step: async (step: Step) => {
+      taken.push(step);
+      return [0, 0];
+    },
+  } as unknown as Driver;
+  const grants = new Grants(driver);
+  const link = { userId: 'u', grantId: 'g', generation: 1 };
+  const asked = { link, clientId: 'c', redirectUri: 'r', codeChallenge: 'x', scope: undefined };
+  const times = { now: 1, expiresAt: 2, codesExpiredBefore: 0 };
+  await grants.redeemCode({ ...asked, ...times });
+  await grants.rotate({ ...asked, ...times });
+  await grants.revoke(link, 'c', 1);
+  await grants.readAccess(link);
+  await new SharedCounters(driver).hit('key', 60_000, 1, 1);
+  assert.equal(taken.length, 5);
+  return taken;
+}
+
+/** So few rows that PostgreSQL would rather read them all. */
+const SMALL = `
+  INSERT INTO users (id, email, password_hash, created_at, updated_at) VALUES ('u', 'e', 'h', 1, 1);
+  INSERT INTO grants (user_id, id, client_id, scope, generation, expires_at, created_at) VALUES ('u', 'g', 'c', 1, 1, 1, 1);
+  INSERT INTO revoked_access_tokens (user_id, grant_id, generation, expires_at) VALUES ('u', 'g', 1, 1);
+  INSERT INTO rate_windows (key, started_at, ends_at, count) VALUES ('k', 1, 1, 1)`;
+
+describe('what many requests ask in one statement', () => {
+  let server: TestPostgres;
+  let url: string;
+  before(async () => {
+    server = await TestPostgres.start();
+    url = await server.createDatabase();
+    const store = openStore(url);
+    await store.migrate();
+    await store.close();
+    await query(url, SMALL);
+    await query(url, 'ANALYZE');
+  });
+  after(() => server.stop());
+
+  /** A plan is kept for as long as nothing tells PostgreSQL that the tables have grown. */
+  test('is looked up by its key in the order it was sent, even if it was planned while the tables were small', async () => {
+    const client = newClient(url, 5_000, true);
+    await client.connect();
+    try {
+      for (const { many, types } of await hotSteps()) {
+        const { rows } = await client.query(
+          `EXPLAIN ${many}`,
+          types.map((type) => (type === 'text' ? '{a,b}' : '{1,2}')),
+        );
+        const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+        assert.doesNotMatch(plan, /Seq Scan|Hash|Merge|Sort/, plan);
+        assert.match(plan, /Nested Loop.*Function Scan on request.*Index/s, plan);
+      }
+    } finally {
+      await client.end();
+    }
+  });
+});
+
+const TAKE = updateStep(['text'], { table: 'things', set: 'n = 1', where: 'id = $1', returning: 'id' });
+
+/** Answers each statement with the keys it was sent, the last first. */
+class Echo {
+  readonly sent: Statement[] = [];
+  readonly steps = new Steps(async (statement) => {
+    this.sent.push(statement);
+    const [keys] = statement.values as [string];
+    if (statement.sql === TAKE.one) return [[keys]];
+    const names = keys.slice(2, -2).split('","');
+    return names.map((name, place): Columns => [place + 1, name]).toReversed();
+  });
+}
+
+const NAMES = ['c', 'a', 'e', 'b', 'd'];
+
+test('requests of one turn go in one statement, sorted, and each gets its own answer in whatever order they come', async () => {
+  const echo = new Echo();
+  const rows = await Promise.all(NAMES.map((name) => echo.steps.take(TAKE, [name])));
+  assert.deepEqual(
+    rows,
+    NAMES.map((name) => [name]),
+  );
+  assert.deepEqual(echo.sent, [{ sql: TAKE.many, values: ['{"a","b","c","d","e"}'] }]);
+});
+
+test('one alone goes as itself', async () => {
+  const echo = new Echo();
+  assert.deepEqual(await echo.steps.take(TAKE, ['a']), ['a']);
+  assert.deepEqual(echo.sent, [{ sql: TAKE.one, values: ['a'] }]);
+});
+
+test('what comes while a change is on its way goes with the next, in bounded groups', async () => {
+  const echo = new Echo();
+  const first = echo.steps.take(TAKE, ['first']);
+  await new Promise((resolve) => setImmediate(resolve));
+  const rest = Array.from({ length: 150 }, (_, n) => echo.steps.take(TAKE, [`n${n}`]));
+  assert.deepEqual(await first, ['first']);
+  assert.deepEqual(
+    await Promise.all(rest),
+    rest.map((_, n) => [`n${n}`]),
+  );
+  assert.deepEqual(
+    echo.sent.map(({ sql }) => sql),
+    [TAKE.one, TAKE.many, TAKE.many],
+  );
+});
+
+/** A statement on the rows of many users would be one on many shards. */
+test('on Citus each goes as itself', async () => {
+  const echo = new Echo();
+  echo.steps.together = false;
+  const rows = await Promise.all(NAMES.map((name) => echo.steps.take(TAKE, [name])));
+  assert.deepEqual(
+    rows,
+    NAMES.map((name) => [name]),
+  );
+  assert.deepEqual(
+    echo.sent,
+    NAMES.map((name) => ({ sql: TAKE.one, values: [name] })),
+  );
+});
