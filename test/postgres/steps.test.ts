@@ -32,12 +32,16 @@ async function hotSteps(): Promise<Step[]> {
   return taken;
 }
 
-/** So few rows that PostgreSQL would rather read them all. */
+/** As few rows as PostgreSQL ever makes its statistics of by itself: so few that it would rather read them all. */
 const SMALL = `
-  INSERT INTO users (id, email, password_hash, created_at, updated_at) VALUES ('u', 'e', 'h', 1, 1);
-  INSERT INTO grants (user_id, id, client_id, scope, generation, expires_at, created_at) VALUES ('u', 'g', 'c', 1, 1, 1, 1);
-  INSERT INTO revoked_access_tokens (user_id, grant_id, generation, expires_at) VALUES ('u', 'g', 1, 1);
-  INSERT INTO rate_windows (key, started_at, ends_at, count) VALUES ('k', 1, 1, 1)`;
+  INSERT INTO users (id, email, password_hash, created_at, updated_at)
+    SELECT 'u' || n, 'e', 'h', 1, 1 FROM generate_series(1, 50) n;
+  INSERT INTO grants (user_id, id, client_id, scope, generation, expires_at, created_at)
+    SELECT 'u' || n, 'g', 'c', 1, 1, 1, 1 FROM generate_series(1, 50) n;
+  INSERT INTO revoked_access_tokens (user_id, grant_id, generation, expires_at)
+    SELECT 'u' || n, 'g', 1, 1 FROM generate_series(1, 50) n;
+  INSERT INTO rate_windows (key, started_at, ends_at, count)
+    SELECT 'k' || n, 1, 1, 1 FROM generate_series(1, 50) n`;
 
 describe('what many requests ask in one statement', () => {
   let server: TestPostgres;
