@@ -2,13 +2,21 @@ import { DatabaseSync } from 'node:sqlite';
 import { Pool } from 'pg';
 
 export type Cell = string | number | null;
-export type Footprint = { readonly rows: number; readonly bytes: number };
+export type Footprint = {
+  readonly rows: number;
+  /** Rows of tables that do not grow beyond a bound. */
+  readonly bounded: number;
+  readonly bytes: number;
+};
+
+/** One table alone; or all, those with a bound counted apart. */
+type Measure = { readonly table?: string; readonly bounded?: readonly string[] };
 
 /** Many rows at once, past the service, and what a database holds. */
 export interface Bulk {
   insert(table: string, columns: readonly string[], rows: readonly (readonly Cell[])[]): Promise<void>;
   ask(sql: string): Promise<Record<string, unknown>[]>;
-  footprint(table?: string): Promise<Footprint>;
+  footprint(of?: Measure): Promise<Footprint>;
   /** Leaves the database as it would be some time after so many rows came. */
   settle(): Promise<void>;
   close(): Promise<void>;
@@ -38,20 +46,29 @@ class SqliteBulk implements Bulk {
     return this.#db.prepare(sql).all() as Record<string, unknown>[];
   }
 
-  async footprint(table?: string): Promise<Footprint> {
+  async footprint({ table, bounded = [] }: Measure = {}): Promise<Footprint> {
     const names = table
       ? [table]
       : (await this.ask(`SELECT name FROM sqlite_schema WHERE type = 'table'`)).map(({ name }) =>
           String(name),
         );
-    const counts = await Promise.all(names.map((name) => this.ask(`SELECT count(*) AS count FROM ${name}`)));
+    const count = async (some: readonly string[]) =>
+      sum(
+        await Promise.all(
+          some.map(async (name) => (await this.ask(`SELECT count(*) AS count FROM ${name}`))[0]?.count),
+        ),
+      );
     const [size] = await this.ask(
       table
         ? `SELECT sum(pgsize) AS bytes FROM dbstat WHERE name = '${table}'`
         : `SELECT (page_count - freelist_count) * page_size AS bytes
             FROM pragma_page_count, pragma_freelist_count, pragma_page_size`,
     );
-    return { rows: sum(counts.map(([row]) => row?.count)), bytes: Number(size?.bytes) };
+    return {
+      rows: await count(names.filter((name) => !bounded.includes(name))),
+      bounded: await count(names.filter((name) => bounded.includes(name))),
+      bytes: Number(size?.bytes),
+    };
   }
 
   async settle(): Promise<void> {
@@ -85,14 +102,21 @@ class PostgresBulk implements Bulk {
     return (await this.#pool.query(sql)).rows;
   }
 
-  async footprint(table?: string): Promise<Footprint> {
+  async footprint({ table, bounded = [] }: Measure = {}): Promise<Footprint> {
     const tables = await this.ask(
       `SELECT relname AS name, pg_total_relation_size(oid) AS bytes FROM pg_class
         WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
     );
     const chosen = tables.filter(({ name }) => table === undefined || name === table);
-    const counts = await Promise.all(chosen.map(({ name }) => this.ask(`SELECT count(*) FROM ${name}`)));
-    return { rows: sum(counts.map(([row]) => row?.count)), bytes: sum(chosen.map(({ bytes }) => bytes)) };
+    const counts = await Promise.all(
+      chosen.map(async ({ name }) => ({
+        limited: bounded.includes(String(name)),
+        count: (await this.ask(`SELECT count(*) FROM ${name}`))[0]?.count,
+      })),
+    );
+    const rows = (limited: boolean) =>
+      sum(counts.filter((one) => one.limited === limited).map(({ count }) => count));
+    return { rows: rows(false), bounded: rows(true), bytes: sum(chosen.map(({ bytes }) => bytes)) };
   }
 
   async settle(): Promise<void> {

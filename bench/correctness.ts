@@ -1,6 +1,6 @@
 import type { Contestant } from './contestants/contestant.ts';
 import type { Exchange, LoadResult } from './load/load.ts';
-import { refreshForm, type ScenarioId, tokenForm } from './scenarios.ts';
+import { introspectionForm, refreshForm, type ScenarioId } from './scenarios.ts';
 
 /** How many of a run's connections are looked at closely. */
 const SAMPLE = 4;
@@ -59,7 +59,7 @@ const CHECKS: Record<ScenarioId, Check> = {
   async introspect(server, { body }) {
     if ((JSON.parse(body) as { active: boolean }).active !== true)
       return `a live token is not active: ${body}`;
-    const stranger = await ask(server, server.paths.introspect!, tokenForm(server.client, 'not-a-token'));
+    const stranger = await ask(server, server.paths.introspect!, introspectionForm(server, 'not-a-token'));
     return (JSON.parse(stranger.text) as { active: boolean }).active === false ? undefined : stranger.text;
   },
 };
@@ -70,7 +70,7 @@ const cutsFamilies = (server: Contestant): boolean => server.id !== 'oauth2-serv
 /** oidc-provider's userinfo wants the openid scope, which these tokens do without: it is asked by introspection. */
 async function works(server: Contestant, accessToken: string): Promise<boolean> {
   if (server.id !== 'oidc-provider') return (await userinfo(server, accessToken)).status === 200;
-  const { text } = await ask(server, server.paths.introspect!, tokenForm(server.client, accessToken));
+  const { text } = await ask(server, server.paths.introspect!, introspectionForm(server, accessToken));
   return (JSON.parse(text) as { active: boolean }).active;
 }
 

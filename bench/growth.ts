@@ -84,7 +84,7 @@ async function grown(
   const { bulk } = postern;
   const { sample, seconds } = await seed(bulk, grants, label);
   await bulk.settle();
-  const { bytes } = await bulk.footprint('grants');
+  const { bytes } = await bulk.footprint({ table: 'grants' });
   const sweepStepMs = await sweeperStep(databaseUrl, sample);
   const step = {
     server: id,
@@ -117,6 +117,7 @@ function onSeeded(postern: Postern, sample: readonly SeededGrant[]): Contestant 
       ports: postern.ports,
       client: postern.client,
       paths: postern.paths,
+      introspector: postern.introspector,
     },
     usesPostgres: postern.usesPostgres,
     start: () => postern.start(),

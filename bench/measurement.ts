@@ -22,8 +22,9 @@ export type Measurement = {
   readonly databaseCpuUs: number;
   readonly clientCpu: number;
   readonly rssBytes: number;
-  /** What the requests left behind in the database. */
+  /** What the requests left behind in the database; rows of tables with a bound apart. */
   readonly rowsPer1000: number;
+  readonly boundedRowsPer1000: number;
   readonly bytesPer1000: number;
 };
 
@@ -62,6 +63,7 @@ export async function measure(
     clientCpu: result.clientCpu,
     rssBytes: serverAfter.rssBytes,
     rowsPer1000: (left.rows * 1000) / result.answered,
+    boundedRowsPer1000: (left.bounded * 1000) / result.answered,
     bytesPer1000: (left.bytes * 1000) / result.answered,
   };
 }
@@ -77,5 +79,9 @@ function usages(children: readonly Child[], database: Database | undefined): [Us
 
 const difference = (before: Footprint | undefined, after: Footprint | undefined): Footprint =>
   before && after
-    ? { rows: after.rows - before.rows, bytes: after.bytes - before.bytes }
-    : { rows: 0, bytes: 0 };
+    ? {
+        rows: after.rows - before.rows,
+        bounded: after.bounded - before.bounded,
+        bytes: after.bytes - before.bytes,
+      }
+    : { rows: 0, bounded: 0, bytes: 0 };

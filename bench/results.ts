@@ -8,6 +8,7 @@ import type { Scale } from './scale.ts';
 export type Results = {
   readonly comparison?: Recorded<Comparison>;
   readonly growth?: Recorded<Growth>;
+  readonly growthOnPostgres?: Recorded<Growth>;
   readonly scale?: Recorded<Scale>;
 };
 

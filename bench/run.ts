@@ -33,8 +33,10 @@ export async function run(options: Options): Promise<void> {
 async function measured(options: Options, folder: string, cleanup: Cleanup): Promise<Results> {
   const circumstances = { at: new Date().toISOString(), machine: thisMachine() };
   switch (options.mode) {
-    case 'growth':
-      return { growth: { ...circumstances, ...(await growth(options, folder, cleanup)) } };
+    case 'growth': {
+      const grown = { ...circumstances, ...(await growth(options, folder, cleanup)) };
+      return options.engine === 'postgres' ? { growthOnPostgres: grown } : { growth: grown };
+    }
     case 'scale':
       return { scale: { ...circumstances, ...(await scale(options, folder, cleanup)) } };
     default: {
@@ -46,10 +48,11 @@ async function measured(options: Options, folder: string, cleanup: Cleanup): Pro
 }
 
 function tablesOf(results: Results): Table[] {
-  const { comparison, growth, scale } = results;
+  const { comparison, growth, growthOnPostgres, scale } = results;
   return [
     ...(comparison ? comparisonTables(comparison) : []),
     ...(growth ? growthTables(growth) : []),
+    ...(growthOnPostgres ? growthTables(growthOnPostgres) : []),
     ...(scale ? scaleTables(scale) : []),
   ];
 }

@@ -61,7 +61,7 @@ export const SCENARIOS: readonly Scenario[] = [
     offeredBy: ({ paths }) => paths.introspect !== undefined,
     prepare: async (server) => {
       const tokens = await server.accessTokens(LIVE_TOKENS);
-      const message = (token: string) => post(server.paths.introspect!, tokenForm(server.client, token));
+      const message = (token: string) => post(server.paths.introspect!, introspectionForm(server, token));
       return { kind: 'repeat', messages: tokens.map(message) };
     },
   },
@@ -91,7 +91,15 @@ export const tokenForm = (client: Client, token: string): Record<string, string>
   token,
 });
 
-const credentials = ({ id, secret }: Client) => ({ client_id: id, client_secret: secret });
+export const introspectionForm = ({ introspector, client }: Contestant, token: string) => ({
+  ...credentials(introspector ?? client),
+  token,
+});
+
+const credentials = ({ id, secret }: Pick<Client, 'id' | 'secret'>) => ({
+  client_id: id,
+  client_secret: secret,
+});
 
 const FORM = 'content-type: application/x-www-form-urlencoded\r\n';
 const encode = (form: Record<string, string>): string => new URLSearchParams(form).toString();

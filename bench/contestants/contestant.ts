@@ -8,6 +8,8 @@ export interface Contestant {
   /** Of each node; one, unless several serve together. */
   readonly ports: readonly number[];
   readonly client: Client;
+  /** Who asks about tokens, where that is not the application itself. */
+  readonly introspector?: Pick<Client, 'id' | 'secret'>;
   readonly paths: Paths;
   /** Whether the database is the shared PostgreSQL, whose CPU time then counts too. */
   readonly usesPostgres: boolean;

@@ -17,6 +17,12 @@ const USERS = 1_000;
 const HOUR = 3_600_000;
 const MONTH = 30 * 24 * HOUR;
 
+/** What the platform's own API would ask with. */
+const RESOURCE_SERVER = { id: 'api_bench', secret: 'postern_rs_0b8Zr9n2cXhVtq0LwYk3uJmEo7aFdGs1iPzRxQvTbNc' };
+
+/** What is kept of requests for their developers: so much of each application and no more, however many there are. */
+const BOUNDED = ['request_log', 'usage_hours', 'usage_users', 'rate_windows'];
+
 export const USER_COLUMNS = [
   'id',
   'email',
@@ -58,7 +64,13 @@ export class Postern implements Contestant {
   readonly label: string;
   readonly ports: readonly number[];
   readonly client = CLIENT;
-  readonly paths: Paths;
+  readonly introspector = RESOURCE_SERVER;
+  readonly paths: Paths = {
+    token: '/oauth/token',
+    userinfo: '/oauth/userinfo',
+    revoke: '/oauth/revoke',
+    introspect: '/oauth/introspect',
+  };
   readonly usesPostgres: boolean;
   readonly bulk: Bulk;
   readonly #options: PosternOptions;
@@ -77,7 +89,6 @@ export class Postern implements Contestant {
     this.id = options.id;
     this.label = options.label;
     this.ports = ports;
-    this.paths = { token: '/oauth/token', userinfo: '/oauth/userinfo', revoke: '/oauth/revoke' };
     this.usesPostgres = options.databaseUrl.startsWith('postgres');
     this.bulk = openBulk(options.databaseUrl);
     this.#secret = secret;
@@ -168,7 +179,7 @@ export class Postern implements Contestant {
   }
 
   footprint(): Promise<Footprint> {
-    return this.bulk.footprint();
+    return this.bulk.footprint({ bounded: BOUNDED });
   }
 
   close(): Promise<void> {
@@ -202,6 +213,7 @@ async function createSchemaAndClient(databaseUrl: string): Promise<void> {
       secret: CLIENT.secret,
       now: Date.now(),
     });
+    await store.resourceServers.create({ ...RESOURCE_SERVER, name: 'The bench', now: Date.now() });
   }
   await store.close();
 }

@@ -65,14 +65,18 @@ function footprintTable(comparison: Comparison, summaries: readonly Summary[]): 
       'most RSS under load',
       'cold start ms',
       'rows per 1,000 refreshes',
+      'and in bounded logs',
       'bytes per 1,000 refreshes',
     ],
-    rows: refreshes.map(({ server, rowsPer1000, bytesPer1000 }) => {
+    rows: refreshes.map(({ server, rowsPer1000, boundedRowsPer1000, bytesPer1000 }) => {
       const { coldStartMs } = comparison.servers.find(({ id }) => id === server)!;
       const rss = Math.max(
         ...summaries.filter((one) => one.server === server).map(({ rssBytes }) => rssBytes),
       );
-      const left = server === 'floor' ? ['–', '–'] : [whole(rowsPer1000), whole(bytesPer1000)];
+      const left =
+        server === 'floor'
+          ? ['–', '–', '–']
+          : [whole(rowsPer1000), whole(boundedRowsPer1000), whole(bytesPer1000)];
       return [labelOf(comparison, server), megabytes(rss), whole(median(coldStartMs)), ...left];
     }),
   };

@@ -19,6 +19,7 @@ export type Summary = {
   readonly clientCpu: number;
   readonly rssBytes: number;
   readonly rowsPer1000: number;
+  readonly boundedRowsPer1000: number;
   readonly bytesPer1000: number;
 };
 
@@ -38,6 +39,7 @@ export function summarize(comparison: Measured): Summary[] {
       clientCpu: middle('clientCpu'),
       rssBytes: Math.max(...rounds.map(({ rssBytes }) => rssBytes)),
       rowsPer1000: middle('rowsPer1000'),
+      boundedRowsPer1000: middle('boundedRowsPer1000'),
       bytesPer1000: middle('bytesPer1000'),
     };
   });

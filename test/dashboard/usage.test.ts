@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { newId } from '../../src/protocol/credentials.ts';
 import { estimate, registerOf } from '../../src/protocol/distinct-count.ts';
-import { DAY, MINUTE, Service, type TestClient } from '../service.ts';
+import { DAY, MINUTE, Service, type TestClient, type Visitor } from '../service.ts';
 import { Developer, pathOf } from './developer.ts';
 
 describe('usage', () => {
@@ -16,11 +16,21 @@ describe('usage', () => {
   });
   after(() => service.stop());
 
+  const registers = new Set<number>();
+  /** Two users of one register count as one, which happens to three users once in 340 times. Not to these. */
+  const signedIn = async (): Promise<Visitor> => {
+    const user = await service.createUser();
+    const { register } = registerOf(user.id);
+    if (registers.has(register)) return signedIn();
+    registers.add(register);
+    return service.signedIn(user);
+  };
+
   const page = async (span = 'day') => (await developer.get(`${pathOf(client)}/usage?span=${span}`)).text;
 
   it('counts requests, users, errors by reason and the peak against the limit', async () => {
     assert.match(await page(), /None in this time/);
-    for (let i = 0; i < 2; i++) await service.tokens(client, await service.signedIn());
+    for (let i = 0; i < 2; i++) await service.tokens(client, await signedIn());
     for (let i = 0; i < 3; i++) await service.refresh(client, 'nonsense');
     const text = await page();
     assert.match(
@@ -49,7 +59,7 @@ describe('usage', () => {
 
   it('a day, a week and a month', async () => {
     service.clock.advance(3 * DAY);
-    await service.tokens(client, await service.signedIn());
+    await service.tokens(client, await signedIn());
     assert.match(await page('day'), /<dt>Active users<\/dt><dd>1</);
     assert.match(await page('week'), /<dt>Active users<\/dt><dd>3</);
     assert.match(await page('month'), /<dt>Requests<\/dt><dd>36</);
