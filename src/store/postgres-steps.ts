@@ -10,12 +10,11 @@ import {
 import type { Step } from './step.ts';
 
 /**
- * Statements of one step that are on their way at a time; while they are, the next requests gather. Reads do not get
- * in each other's way. Changes do better in fewer and larger groups.
+ * Requests that go in one statement: half of those that wait, so that the database works for one half while the other
+ * half is answered. Less than so many are not worth halving; more than so many would keep others waiting.
  */
-const READS_UNDER_WAY = 2;
-const CHANGES_UNDER_WAY = 1;
-const MOST_TOGETHER = 100;
+const LEAST_HALF = 16;
+const MOST_TOGETHER = 200;
 const MOST_WAITING = 10_000;
 
 type Request = {
@@ -27,11 +26,11 @@ type Request = {
 /** Runs one statement and returns the rows of its answer as arrays of columns. */
 export type Run = (statement: Statement, repeatable: boolean) => Promise<Columns[]>;
 
-/** The requests for one step, and what is under way of them. */
+/** The requests for one step. One statement is under way at a time; while it is, the next gather. */
 class Queue {
   readonly step: Step;
   waiting: Request[] = [];
-  underWay = 0;
+  underWay = false;
   /** Whether the end of this turn is waited for, so that its requests go together. */
   gathering = false;
 
@@ -39,15 +38,15 @@ class Queue {
     this.step = step;
   }
 
-  get full(): boolean {
-    return this.underWay >= (this.step.changes ? CHANGES_UNDER_WAY : READS_UNDER_WAY);
+  next(): Request[] {
+    const half = Math.ceil(this.waiting.length / 2);
+    return this.waiting.splice(0, Math.min(MOST_TOGETHER, Math.max(LEAST_HALF, half)));
   }
 }
 
 /**
  * The requests of one turn of the event loop that take the same step go to PostgreSQL as one statement over
- * arrays: one way there and back, one plan, one wait for the disk. The first ones set out at once; what comes
- * while they are on their way goes with the next.
+ * arrays: one way there and back, one plan, one wait for the disk.
  */
 export class Steps {
   readonly #run: Run;
@@ -70,7 +69,7 @@ export class Steps {
   }
 
   get busy(): boolean {
-    return this.#queues.values().some(({ waiting, underWay }) => waiting.length + underWay > 0);
+    return this.#queues.values().some(({ waiting, underWay }) => underWay || waiting.length > 0);
   }
 
   #queueOf(step: Step): Queue {
@@ -83,21 +82,21 @@ export class Steps {
   }
 
   #gather(queue: Queue): void {
-    if (queue.gathering || queue.waiting.length === 0 || (this.together && queue.full)) return;
+    if (queue.gathering || queue.waiting.length === 0 || (this.together && queue.underWay)) return;
     queue.gathering = true;
     afterInput(() => {
       queue.gathering = false;
-      if (this.together) void this.#send(queue, queue.waiting.splice(0, MOST_TOGETHER));
+      if (this.together) void this.#send(queue, queue.next());
       else for (const request of queue.waiting.splice(0)) void this.#sendOne(queue.step, request);
       this.#gather(queue);
     });
   }
 
   async #send(queue: Queue, requests: readonly Request[]): Promise<void> {
-    queue.underWay++;
+    queue.underWay = true;
     if (requests.length === 1) await this.#sendOne(queue.step, requests[0]!);
     else await this.#sendMany(queue.step, requests);
-    queue.underWay--;
+    queue.underWay = false;
     this.#gather(queue);
   }
 
