@@ -26,6 +26,7 @@ type Exchange = { readonly request: HttpRequest; readonly response: ServerRespon
 /** Postern over HTTP: what comes in through a socket goes to the dispatcher, and its answer back. */
 export class PosternServer {
   readonly #dispatcher: Dispatcher;
+  readonly #log: App['log'];
   readonly #addressOf: (raw: IncomingMessage) => string;
   readonly http: Server;
   /** Requests that have come whole. */
@@ -35,6 +36,7 @@ export class PosternServer {
 
   constructor(app: App) {
     this.#dispatcher = new Dispatcher(app);
+    this.#log = app.log;
     this.#addressOf = addressReader(app.config.trustProxy);
     this.http = createServer({ ...PATIENCE, maxHeaderSize: 16 * 1024 }, (raw, response) =>
       this.#take(raw, response),
@@ -80,7 +82,14 @@ export class PosternServer {
   }
 
   #answer({ request, response }: Exchange): void {
-    void this.#dispatcher.answer(request).then((answer) => this.#send(response, answer));
+    this.#dispatcher
+      .answer(request)
+      .then((answer) => this.#send(response, answer))
+      .catch((error: unknown) => {
+        // No answer could be made or written: one connection ends, and not the service.
+        this.#log.error({ err: error, request: request.id }, 'an answer failed');
+        response.destroy();
+      });
   }
 
   #send(response: ServerResponse, { status, headers, body }: Answer): void {

@@ -98,11 +98,12 @@ export class Connections {
   }
 
   run(statements: readonly Statement[], repeatable: boolean): Promise<Row[][]> {
-    return this.#do(statements, repeatable, false) as Promise<Row[][]>;
+    return this.#do(statements, repeatable, false, performance.now()) as Promise<Row[][]>;
   }
 
-  async columns(statement: Statement, repeatable: boolean): Promise<Columns[]> {
-    return (await this.#do([statement], repeatable, true))[0] as Columns[];
+  /** `since`: whoever waits for this began to wait then. */
+  async columns(statement: Statement, repeatable: boolean, since: number): Promise<Columns[]> {
+    return (await this.#do([statement], repeatable, true, since))[0] as Columns[];
   }
 
   /** Waits for what is under way, then closes. */
@@ -117,9 +118,14 @@ export class Connections {
     await Promise.all([...this.#open].map((connection) => connection.end()));
   }
 
-  #do(statements: readonly Statement[], repeatable: boolean, columns: boolean): Promise<unknown[][]> {
+  #do(
+    statements: readonly Statement[],
+    repeatable: boolean,
+    columns: boolean,
+    since: number,
+  ): Promise<unknown[][]> {
     return new Promise((resolve, reject) => {
-      const deadline = performance.now() + this.#options.patienceMs;
+      const deadline = since + this.#options.patienceMs;
       this.#submit({ statements, columns, repeatable, deadline, resolve, reject, attempts: 0 });
     });
   }

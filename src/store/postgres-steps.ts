@@ -19,12 +19,13 @@ const MOST_WAITING = 10_000;
 
 type Request = {
   readonly values: readonly Value[];
+  readonly since: number;
   readonly resolve: (row: Columns | undefined) => void;
   readonly reject: (error: unknown) => void;
 };
 
-/** Runs one statement and returns the rows of its answer as arrays of columns. */
-export type Run = (statement: Statement, repeatable: boolean) => Promise<Columns[]>;
+/** Runs one statement for requests that wait since then, and returns the rows of its answer as arrays of columns. */
+export type Run = (statement: Statement, repeatable: boolean, since: number) => Promise<Columns[]>;
 
 /** The requests for one step. One statement is under way at a time; while it is, the next gather. */
 class Queue {
@@ -63,7 +64,7 @@ export class Steps {
       const queue = this.#queueOf(step);
       if (queue.waiting.length >= MOST_WAITING)
         return reject(new DatabaseUnavailable('too many requests wait for the database'));
-      queue.waiting.push({ values, resolve, reject });
+      queue.waiting.push({ values, since: performance.now(), resolve, reject });
       this.#gather(queue);
     });
   }
@@ -100,9 +101,9 @@ export class Steps {
     this.#gather(queue);
   }
 
-  async #sendOne({ one, changes }: Step, { values, resolve, reject }: Request): Promise<void> {
+  async #sendOne({ one, changes }: Step, { values, since, resolve, reject }: Request): Promise<void> {
     try {
-      resolve((await this.#run({ sql: one, values }, !changes))[0]);
+      resolve((await this.#run({ sql: one, values }, !changes, since))[0]);
     } catch (error) {
       reject(error);
     }
@@ -114,7 +115,7 @@ export class Steps {
     const values = step.types.map((type, column) => arrayOf(type, sorted, column));
     let rows: Columns[];
     try {
-      rows = await this.#run({ sql: step.many, values }, !step.changes);
+      rows = await this.#run({ sql: step.many, values }, !step.changes, requests[0]!.since);
     } catch (error) {
       if (isAway(error)) for (const { reject } of sorted) reject(error);
       // Nothing was changed. Whose fault it was shows when each is on its own; the others must not suffer for it.

@@ -43,8 +43,8 @@ export class PostgresDriver implements Driver {
   constructor(url: string, { connections = 10, patienceMs = PATIENCE_MS }: PostgresOptions = {}) {
     this.#url = url;
     this.#connections = new Connections({ url, connections, patienceMs });
-    this.#steps = new Steps((statement, repeatable) =>
-      this.#translating(this.#connections.columns(statement, repeatable)),
+    this.#steps = new Steps((statement, repeatable, since) =>
+      this.#translating(this.#connections.columns(statement, repeatable, since)),
     );
     this.#listener = new Listener(url, CHANNEL);
   }

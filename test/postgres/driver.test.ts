@@ -138,6 +138,25 @@ describe('the PostgreSQL driver', () => {
       assert.deepEqual(await query(url, 'SELECT n::int AS n FROM things'), [{ n: 1 }, { n: 1 }]);
     });
 
+    test('when nothing answers, who came later does not wait longer than who came first', async () => {
+      await take('a');
+      proxy.hang();
+      const times: Promise<number>[] = [];
+      for (let n = 0; n < 4; n++) {
+        times.push(
+          tookMs(
+            take('a').catch((error) =>
+              assert.ok(error instanceof OutcomeUnknown || error instanceof DatabaseUnavailable),
+            ),
+          ),
+        );
+        await sleep(50);
+      }
+      for (const ms of await Promise.all(times)) assert.ok(ms < 2 * PATIENCE_MS, `${Math.round(ms)} ms`);
+      proxy.goOn();
+      await sleep(100);
+    });
+
     test('closing waits for them', async () => {
       await insert('a');
       const another = new PostgresDriver(url);
