@@ -87,7 +87,8 @@ describe('the PostgreSQL driver', () => {
 
     test('each has its own answer, whatever its text is made of', async () => {
       for (const [n, id] of ODD.entries()) await insert(id, n);
-      const asked = [...ODD, 'nobody', 'a\0', ...ODD.toReversed()];
+      const asked = [...ODD, 'nobody', 'a\0', ...ODD.slice(-3)];
+      assert.ok(asked.length <= 16, 'they go in one statement');
       const rows = await Promise.all(asked.map((id) => take(id)));
       for (const [place, id] of asked.entries()) {
         const row = rows[place];
