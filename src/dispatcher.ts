@@ -44,7 +44,7 @@ export class Dispatcher {
     return this.answer(request);
   };
 
-  /** Never rejects. */
+  /** Whatever a handler does, there is an answer. */
   async answer(request: HttpRequest): Promise<Answer> {
     const { tracer } = this.#app;
     const span = tracer && beginSpan(tracer, request);

@@ -2,7 +2,7 @@ import type { Route } from './http-request.ts';
 
 const LONGEST_PARAMETER = 200;
 
-export type Found = { readonly route: Route; readonly parameters: Readonly<Record<string, string>> };
+type Found = { readonly route: Route; readonly parameters: Readonly<Record<string, string>> };
 
 const NONE = {};
 
@@ -23,8 +23,9 @@ export class Router {
     const asked = method === 'HEAD' ? 'GET' : method;
     const fixed = this.#fixed.get(path);
     if (fixed) return found(fixed, asked, NONE);
+    const given = path.split('/');
     for (const { segments, routes } of this.#patterns) {
-      const parameters = match(segments, path);
+      const parameters = match(segments, given);
       if (parameters) return found(routes, asked, parameters);
     }
     return undefined;
@@ -32,8 +33,9 @@ export class Router {
 
   /** The methods that a path takes; none where nothing is. */
   methods(path: string): string[] {
-    const routes =
-      this.#fixed.get(path) ?? this.#patterns.find(({ segments }) => match(segments, path))?.routes ?? [];
+    const given = path.split('/');
+    const pattern = () => this.#patterns.find(({ segments }) => match(segments, given));
+    const routes = this.#fixed.get(path) ?? pattern()?.routes ?? [];
     return routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   }
 }
@@ -43,8 +45,7 @@ function found(routes: readonly Route[], method: string, parameters: Found['para
   return route && { route, parameters };
 }
 
-function match(segments: readonly string[], path: string): Record<string, string> | undefined {
-  const given = path.split('/');
+function match(segments: readonly string[], given: readonly string[]): Record<string, string> | undefined {
   if (given.length !== segments.length) return undefined;
   const parameters: Record<string, string> = {};
   for (const [place, segment] of segments.entries()) {

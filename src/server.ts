@@ -20,6 +20,7 @@ const PATIENCE = {
   connectionsCheckingInterval: 1_000,
 };
 const CLOSE_IDLE_MS = 50;
+const HANG_UP_MS = 1_000;
 
 type Exchange = { readonly request: HttpRequest; readonly response: ServerResponse };
 
@@ -29,6 +30,7 @@ export class PosternServer {
   readonly #log: App['log'];
   readonly #addressOf: (raw: IncomingMessage) => string;
   readonly http: Server;
+  #closing = false;
   /** Requests that have come whole. */
   readonly #received = new Together<Exchange>(afterInput, (all) => {
     for (const exchange of all) this.#answer(exchange);
@@ -55,6 +57,7 @@ export class PosternServer {
 
   /** Takes no new connections, finishes the requests under way and writes down what waits to be. */
   async close(): Promise<void> {
+    this.#closing = true;
     const closed = once(this.http, 'close');
     this.http.close();
     // A connection whose last request is answered is closed, though its client would keep it.
@@ -67,7 +70,8 @@ export class PosternServer {
   /** The body is read only where somebody is to read it: what is not here is not here, whatever comes with it. */
   #take(raw: IncomingMessage, response: ServerResponse): void {
     const { method = '', url = '', headers } = raw;
-    const request = this.#dispatcher.receive({ method, url, headers, ip: this.#addressOf(raw) });
+    const ip = this.#addressOf(raw);
+    const request = this.#dispatcher.receive({ method, url: originForm(url), headers, ip });
     const { route } = request;
     if (route?.method !== 'POST') this.#received.add({ request, response });
     else if (Number(headers['content-length'] ?? 0) > BODY_LIMIT)
@@ -94,7 +98,11 @@ export class PosternServer {
 
   #send(response: ServerResponse, { status, headers, body }: Answer): void {
     const length = Buffer.byteLength(body);
-    response.writeHead(status, { ...headers, 'content-length': length });
+    response.writeHead(status, {
+      ...headers,
+      'content-length': length,
+      ...(this.#closing && { connection: 'close' }),
+    });
     // Where every character is one byte, the two encodings are the same, and this one is the quicker.
     response.end(body, length === body.length ? 'latin1' : 'utf8');
     // A peer that does not fetch its answer may not hold the connection for ever either. Nearly every answer is taken
@@ -124,11 +132,20 @@ function readBody(raw: IncomingMessage, done: (body: Buffer | undefined) => void
   });
 }
 
+/** RFC 9112 3.2.2: an address may be given whole; whose it is does not matter here. */
+function originForm(url: string): string {
+  if (url.startsWith('/')) return url;
+  const rest = url.replace(/^https?:\/\/[^/?#]*/i, '');
+  return rest === url || rest.startsWith('/') ? rest : `/${rest}`;
+}
+
 /** Where a request comes from: the peer, or whom the proxies that are trusted name. */
 function addressReader(trusted: Config['trustProxy']): (raw: IncomingMessage) => string {
   if (trusted === false) return (raw) => raw.socket.remoteAddress ?? '';
   const trust =
-    trusted === 1 ? (_address: string, hop: number) => hop === 0 : proxyAddress.compile(trusted.split(','));
+    trusted === 1
+      ? (_address: string, hop: number) => hop === 0
+      : proxyAddress.compile(trusted.split(',').map((one) => one.trim()));
   return (raw) => (raw.socket.remoteAddress === undefined ? '' : proxyAddress(raw, trust));
 }
 
@@ -144,4 +161,6 @@ function refuseMalformedHttp(error: NodeJS.ErrnoException, socket: Socket): void
   const { body } = errorAnswer('invalid_request');
   const head = `content-type: application/json\r\ncache-control: no-store\r\ncontent-length: ${body.length}`;
   socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nconnection: close\r\n\r\n${body}`);
+  // A peer may keep its half of the connection open, or go on sending.
+  setTimeout(() => socket.destroy(), HANG_UP_MS).unref();
 }

@@ -29,10 +29,26 @@ export class Together<T> {
   }
 }
 
-type When = (callback: () => void) => void;
+export type When = (callback: () => void) => void;
 
 /** When all that can be read from the network now has been read. */
 export const afterInput: When = (callback) => void setImmediate(callback);
 
 /** When everything that runs now waits for something. */
 export const afterThis: When = (callback) => process.nextTick(callback);
+
+/**
+ * The same, but once in a turn of the event loop, and then with the next: work that leads to more of its kind, such as
+ * one write after the other, must let requests in between.
+ */
+export function afterThisOnce(): When {
+  let done = false;
+  return (callback) => {
+    if (done) return void setImmediate(callback);
+    done = true;
+    setImmediate(() => {
+      done = false;
+    });
+    process.nextTick(callback);
+  };
+}

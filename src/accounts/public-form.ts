@@ -1,7 +1,7 @@
 import { type Answer, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
 import { formOf, queryOf } from '../form.ts';
-import type { HttpRequest } from '../http-request.ts';
+import type { Handler, HttpRequest } from '../http-request.ts';
 import { type PageOptions, page } from '../page-answer.ts';
 import type { Html } from '../pages/html.ts';
 import { messagePage } from '../pages/message.ts';
@@ -15,8 +15,6 @@ export type PublicRequest = {
   readonly form: ReadonlyMap<string, string>;
   readonly show: (content: (formToken: string) => Html, options?: PageOptions) => Answer;
 };
-
-type Handler = (app: App, http: HttpRequest) => Promise<Answer>;
 
 /** A posted form must be one of ours, as everywhere: else 403, and nothing done. */
 export function publicPage(handler: (app: App, request: PublicRequest) => Promise<Answer> | Answer): Handler {

@@ -1,7 +1,7 @@
 import { type Answer, redirect } from '../answer.ts';
 import type { App } from '../app.ts';
 import { formOf } from '../form.ts';
-import type { HttpRequest } from '../http-request.ts';
+import type { Handler, HttpRequest } from '../http-request.ts';
 import { page } from '../page-answer.ts';
 import type { Frame } from '../pages/layout.ts';
 import { messagePage } from '../pages/message.ts';
@@ -18,8 +18,6 @@ export type SignedInRequest = {
   readonly form: ReadonlyMap<string, string>;
   readonly frame: Frame;
 };
-
-type Handler = (app: App, http: HttpRequest) => Promise<Answer>;
 
 /**
  * The door to every page of the account and the dashboard. Without a session: to the sign-in

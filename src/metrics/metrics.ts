@@ -29,7 +29,7 @@ export class Metrics {
   readonly #latency = new Timings(
     {
       name: 'postern_request_duration_seconds',
-      help: 'Time from the arrival of a request to the end of its answer.',
+      help: 'Time from the arrival of a request to its answer.',
       bounds: REQUEST_BOUNDS,
     },
     this.#registry,

@@ -52,8 +52,12 @@ const FIRST_HIT = `
 const TAKE_BACK = 'UPDATE rate_windows SET count = count - 1 WHERE key = $1 AND count > 0';
 
 const SWEEP = `
-  DELETE FROM rate_windows WHERE key IN (SELECT key FROM rate_windows WHERE ends_at <= $1 LIMIT $2)
+  DELETE FROM rate_windows
+  WHERE key IN (SELECT key FROM rate_windows WHERE ends_at <= $1 LIMIT $2) AND ends_at <= $1
   RETURNING key`;
+
+/** A window that has just ended is likely to be opened again: its row is left for that. */
+const LEFT_MS = 60_000;
 
 /** Windows of different length are different counters. */
 const keyOf = (name: string, windowMs: number): string => `${windowMs} ${name}`;
@@ -95,7 +99,7 @@ export class SharedCounters implements CounterStore {
   }
 
   async sweep(limit: number, now: number): Promise<number> {
-    return (await this.#driver.write(SWEEP, [now, limit])).length;
+    return (await this.#driver.write(SWEEP, [now - LEFT_MS, limit])).length;
   }
 
   async #send(hits: readonly Hit[]): Promise<void> {

@@ -51,8 +51,6 @@ export class OutcomeUnknown extends Error {
 /** A text that the engine cannot hold, as PostgreSQL none with a NUL: nothing stored can be equal to it. */
 export class UnstorableText extends Error {
   override readonly name = 'UnstorableText';
-  /** What the error handler answers: the fault is the request's. */
-  readonly statusCode = 400;
 }
 
 /** A row with this key is there already. */

@@ -50,10 +50,6 @@ const types = {
 const BEGIN = { text: 'BEGIN' };
 const COMMIT = { text: 'COMMIT' };
 
-/** Settings of PostgreSQL's planner under which looking rows up by their keys is always the cheapest. */
-const BY_KEY =
-  '-c random_page_cost=0 -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c enable_bitmapscan=off';
-
 /** A client with Postern's settings: nothing it does may last longer than `timeoutMs`, on either side. */
 export function newClient(url: string, timeoutMs: number, pipeline = false): pg.Client {
   return new pg.Client({
@@ -66,14 +62,33 @@ export function newClient(url: string, timeoutMs: number, pipeline = false): pg.
     // A pipelined client has deadlines of its own, see Connections.
     ...(!pipeline && timeoutMs > 0 && { query_timeout: timeoutMs }),
     keepAlive: true,
-    // Every statement that a request waits for finds its rows by their keys. A plan that was made while the tables
-    // were small must not read them whole when they are not, nor lock rows in another order than it was given.
-    ...(pipeline && { options: BY_KEY }),
-    // Who waits for a row that somebody else holds makes all wait who came with it. A deadlock is found sooner.
-    ...(pipeline && { lock_timeout: Math.floor(timeoutMs * 0.4) }),
     types,
     pipeline,
   });
+}
+
+/**
+ * Every statement that a request waits for finds its rows by their keys. A plan that was made while the tables were
+ * small must not read them whole when they are not, nor lock rows in another order than it was given.
+ */
+const BY_KEY = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable_bitmapscan', 'jit']
+  .map((name) => `SET ${name} = off;`)
+  .concat('SET random_page_cost = 0;')
+  .join(' ');
+
+/** A connection for what requests wait for. */
+export async function connectForRequests(url: string, patienceMs: number): Promise<pg.Client> {
+  const client = newClient(url, patienceMs, true);
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    // Who waits for a row that somebody else holds makes all wait who came with it. A deadlock is found sooner.
+    await client.query(`${BY_KEY} SET lock_timeout = ${Math.floor(patienceMs * 0.4)}`);
+    return client;
+  } catch (error) {
+    void client.end().catch(() => {});
+    throw error;
+  }
 }
 
 /**
@@ -98,12 +113,11 @@ export class Connections {
   }
 
   run(statements: readonly Statement[], repeatable: boolean): Promise<Row[][]> {
-    return this.#do(statements, repeatable, false, performance.now()) as Promise<Row[][]>;
+    return this.#do(statements, repeatable, false) as Promise<Row[][]>;
   }
 
-  /** `since`: whoever waits for this began to wait then. */
-  async columns(statement: Statement, repeatable: boolean, since: number): Promise<Columns[]> {
-    return (await this.#do([statement], repeatable, true, since))[0] as Columns[];
+  async columns(statement: Statement, repeatable: boolean): Promise<Columns[]> {
+    return (await this.#do([statement], repeatable, true))[0] as Columns[];
   }
 
   /** Waits for what is under way, then closes. */
@@ -118,14 +132,9 @@ export class Connections {
     await Promise.all([...this.#open].map((connection) => connection.end()));
   }
 
-  #do(
-    statements: readonly Statement[],
-    repeatable: boolean,
-    columns: boolean,
-    since: number,
-  ): Promise<unknown[][]> {
+  #do(statements: readonly Statement[], repeatable: boolean, columns: boolean): Promise<unknown[][]> {
     return new Promise((resolve, reject) => {
-      const deadline = since + this.#options.patienceMs;
+      const deadline = performance.now() + this.#options.patienceMs;
       this.#submit({ statements, columns, repeatable, deadline, resolve, reject, attempts: 0 });
     });
   }
@@ -158,9 +167,8 @@ export class Connections {
   }
 
   async #connect(): Promise<void> {
-    const client = newClient(this.#options.url, this.#options.patienceMs, true);
     try {
-      await client.connect();
+      const client = await connectForRequests(this.#options.url, this.#options.patienceMs);
       this.#pauseMs = 0;
       this.#open.add(
         new Connection(client, {
@@ -172,7 +180,6 @@ export class Connections {
     } catch (error) {
       this.#lastError = error;
       this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, this.#pauseMs * 2));
-      void client.end().catch(() => {});
       if (isRefusal(error as Error)) this.#refuseWaiting(this.#waiting.splice(0));
     }
     this.#opening--;

@@ -24,8 +24,8 @@ type Request = {
   readonly reject: (error: unknown) => void;
 };
 
-/** Runs one statement for requests that wait since then, and returns the rows of its answer as arrays of columns. */
-export type Run = (statement: Statement, repeatable: boolean, since: number) => Promise<Columns[]>;
+/** Runs one statement and returns the rows of its answer as arrays of columns. */
+export type Run = (statement: Statement, repeatable: boolean) => Promise<Columns[]>;
 
 /** The requests for one step. One statement is under way at a time; while it is, the next gather. */
 class Queue {
@@ -50,12 +50,15 @@ class Queue {
  * arrays: one way there and back, one plan, one wait for the disk.
  */
 export class Steps {
+  readonly #longestWaitMs: number;
   readonly #run: Run;
   readonly #queues = new Map<Step, Queue>();
   /** False where the engine cannot do many in one statement. */
   together = true;
 
-  constructor(run: Run) {
+  /** Who has waited longer than `longestWaitMs` is refused instead of sent: then it is known that nothing was changed. */
+  constructor(longestWaitMs: number, run: Run) {
+    this.#longestWaitMs = longestWaitMs;
     this.#run = run;
   }
 
@@ -87,13 +90,21 @@ export class Steps {
     queue.gathering = true;
     afterInput(() => {
       queue.gathering = false;
-      if (this.together) void this.#send(queue, queue.next());
+      if (this.together) void this.#send(queue, this.#inTime(queue.next()));
       else for (const request of queue.waiting.splice(0)) void this.#sendOne(queue.step, request);
       this.#gather(queue);
     });
   }
 
+  #inTime(requests: readonly Request[]): Request[] {
+    const earliest = performance.now() - this.#longestWaitMs;
+    for (const { since, reject } of requests)
+      if (since < earliest) reject(new DatabaseUnavailable('it was busy for too long'));
+    return requests.filter(({ since }) => since >= earliest);
+  }
+
   async #send(queue: Queue, requests: readonly Request[]): Promise<void> {
+    if (requests.length === 0) return;
     queue.underWay = true;
     if (requests.length === 1) await this.#sendOne(queue.step, requests[0]!);
     else await this.#sendMany(queue.step, requests);
@@ -101,9 +112,9 @@ export class Steps {
     this.#gather(queue);
   }
 
-  async #sendOne({ one, changes }: Step, { values, since, resolve, reject }: Request): Promise<void> {
+  async #sendOne({ one, changes }: Step, { values, resolve, reject }: Request): Promise<void> {
     try {
-      resolve((await this.#run({ sql: one, values }, !changes, since))[0]);
+      resolve((await this.#run({ sql: one, values }, !changes))[0]);
     } catch (error) {
       reject(error);
     }
@@ -115,11 +126,11 @@ export class Steps {
     const values = step.types.map((type, column) => arrayOf(type, sorted, column));
     let rows: Columns[];
     try {
-      rows = await this.#run({ sql: step.many, values }, !step.changes, requests[0]!.since);
+      rows = await this.#run({ sql: step.many, values }, !step.changes);
     } catch (error) {
       if (isAway(error)) for (const { reject } of sorted) reject(error);
       // Nothing was changed. Whose fault it was shows when each is on its own; the others must not suffer for it.
-      else await Promise.all(sorted.map((request) => this.#sendOne(step, request)));
+      else for (const request of sorted) void this.#sendOne(step, request);
       return;
     }
     const found: (Columns | undefined)[] = Array.from({ length: sorted.length });

@@ -43,8 +43,8 @@ export class PostgresDriver implements Driver {
   constructor(url: string, { connections = 10, patienceMs = PATIENCE_MS }: PostgresOptions = {}) {
     this.#url = url;
     this.#connections = new Connections({ url, connections, patienceMs });
-    this.#steps = new Steps((statement, repeatable, since) =>
-      this.#translating(this.#connections.columns(statement, repeatable, since)),
+    this.#steps = new Steps(patienceMs / 2, (statement, repeatable) =>
+      this.#translating(this.#connections.columns(statement, repeatable)),
     );
     this.#listener = new Listener(url, CHANNEL);
   }
@@ -129,11 +129,13 @@ async function applyMissing(client: pg.Client, migrations: readonly Migration[])
 
 /**
  * SQLSTATEs (postgresql.org/docs/current/errcodes-appendix.html) after which nothing was changed and
- * another try may succeed: statement timeout, lock timeout, deadlock and serialization; out of
+ * another try may succeed: lock timeout, deadlock and serialization; statement timeout, out of
  * resources, a server that takes no writes.
  */
-const REFUSED = /^(57014|55P03|40)/;
-const UNAVAILABLE = /^(53|25006|58|08|57P|28|3D)/;
+const REFUSED = /^(55P03|40001|40P01)/;
+const UNAVAILABLE = /^(57014|53|25006|58|08|57P|28|3D)/;
+/** The server itself does not know. */
+const UNKNOWN = '40003';
 
 function translated(error: unknown): unknown {
   if (error instanceof DatabaseUnavailable || error instanceof OutcomeUnknown || !(error instanceof Error))
@@ -141,6 +143,7 @@ function translated(error: unknown): unknown {
   const code = String((error as Error & { code?: unknown }).code ?? '');
   if (code === '23505') return new DuplicateKey('duplicate key', { cause: error });
   if (code === '22021') return new UnstorableText('a text that cannot be stored', { cause: error });
+  if (code === UNKNOWN) return new OutcomeUnknown('the database does not know the outcome', { cause: error });
   if (REFUSED.test(code)) return new StatementRefused('the statement was undone', { cause: error });
   const unavailable = error instanceof pg.DatabaseError ? UNAVAILABLE.test(code) : 'syscall' in error;
   return unavailable ? new DatabaseUnavailable('the database failed', { cause: error }) : error;

@@ -1,6 +1,6 @@
 import { rmSync, statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { afterThis, Together } from '../together.ts';
+import { afterThisOnce, Together } from '../together.ts';
 import {
   type Columns,
   DatabaseUnavailable,
@@ -46,9 +46,14 @@ export class SqliteDriver implements Driver {
   readonly #path: string;
   #db: DatabaseSync | undefined;
   #inode = 0;
-  #statements = new Map<string, StatementSync>();
-  readonly #reads = new Together<Job<unknown>>(afterThis, (jobs) => this.#flushReads(jobs));
+  /** By their text; those whose rows come as arrays of columns apart. */
+  readonly #statements = {
+    rows: new Map<string, StatementSync>(),
+    columns: new Map<string, StatementSync>(),
+  };
+  readonly #reads = new Together<Job<unknown>>(afterThisOnce(), (jobs) => this.#flushReads(jobs));
   #writes: Job<unknown>[] = [];
+  readonly #soon = afterThisOnce();
   #flushing = false;
   #busySince: number | undefined;
   #listeners: (() => void)[] = [];
@@ -159,7 +164,8 @@ export class SqliteDriver implements Driver {
   }
 
   #close(): void {
-    this.#statements.clear();
+    this.#statements.rows.clear();
+    this.#statements.columns.clear();
     this.#db?.close();
     this.#db = undefined;
   }
@@ -209,17 +215,17 @@ export class SqliteDriver implements Driver {
       this.#writes.push({ work, resolve, reject } as Job<unknown>);
       if (!this.#flushing) {
         this.#flushing = true;
-        afterThis(() => this.#flushWrites());
+        this.#soon(() => this.#flushWrites());
       }
     });
   }
 
   #run(sql: string, values: readonly Value[]): Row[] {
-    return this.#prepared(sql).all(...values) as Row[];
+    return this.#prepared(sql, 'rows').all(...values) as Row[];
   }
 
   #columns(sql: string, values: readonly Value[]): Columns | undefined {
-    return this.#prepared(sql, true).get(...values) as Columns | undefined;
+    return this.#prepared(sql, 'columns').get(...values) as Columns | undefined;
   }
 
   /** All or none: the savepoint undoes what went before a statement that failed. */
@@ -231,17 +237,18 @@ export class SqliteDriver implements Driver {
       db.exec('RELEASE several');
       return rows;
     } catch (error) {
-      if (db.isTransaction) db.exec('ROLLBACK TO several; RELEASE several');
+      if (db.isTransaction) undo(db);
       throw error;
     }
   }
 
-  #prepared(sql: string, columns = false): StatementSync {
-    let statement = this.#statements.get(sql);
+  #prepared(sql: string, form: 'rows' | 'columns'): StatementSync {
+    const statements = this.#statements[form];
+    let statement = statements.get(sql);
     if (!statement) {
       statement = this.#database().prepare(sql.replaceAll(/\$(\d+)/g, '?$1'));
-      statement.setReturnArrays(columns);
-      this.#statements.set(sql, statement);
+      statement.setReturnArrays(form === 'columns');
+      statements.set(sql, statement);
     }
     return statement;
   }
@@ -253,8 +260,13 @@ export class SqliteDriver implements Driver {
       for (const job of jobs) perform(job);
       if (jobs.length > 1) this.#run('COMMIT', []);
     } catch (error) {
-      if (this.#db?.isTransaction) this.#run('ROLLBACK', []);
       failAll(jobs, error);
+      // A connection that cannot even end a transaction is of no use; the next look opens another.
+      try {
+        if (this.#db?.isTransaction) this.#run('ROLLBACK', []);
+      } catch {
+        this.#close();
+      }
     }
     settle(jobs);
   }
@@ -301,6 +313,15 @@ export class SqliteDriver implements Driver {
       if (db.isTransaction) this.#run('ROLLBACK', []);
       throw error;
     }
+  }
+}
+
+/** What cannot be undone alone is undone with everything else: never half of it committed. */
+function undo(db: DatabaseSync): void {
+  try {
+    db.exec('ROLLBACK TO several; RELEASE several');
+  } catch {
+    db.exec('ROLLBACK');
   }
 }
 

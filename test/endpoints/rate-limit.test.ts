@@ -338,6 +338,21 @@ describe('behind a proxy, where addresses are told apart', () => {
     assert.deepEqual(rateLimitOf(answer), [30, 29, 60]);
   });
 
+  test('and proxies may be named by their addresses', async () => {
+    const behind = await Service.start({ POSTERN_TRUST_PROXY: '10.0.0.0/8, 127.0.0.1' });
+    try {
+      const client = { ...(await behind.createClient()), clientSecret: 'wrong' };
+      const ask = (addresses: string) =>
+        behind.post('/oauth/token', refreshForm(client, 'x'), from(addresses));
+      for (let i = 0; i < 30; i++) assertInvalidClient(await ask(`${ELSEWHERE}, 10.1.2.3`));
+      assertLimited(await ask(ELSEWHERE));
+      assertLimited(await ask(`${HERE}, ${ELSEWHERE}`));
+      assertInvalidClient(await ask(HERE));
+    } finally {
+      await behind.stop();
+    }
+  });
+
   test('many strangers cannot either, and its tokens can still be renewed', async () => {
     const client = await proxied.createClient();
     const tokens = await proxied.tokens(client, await somebody(proxied));

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SharedCounters } from '../../src/store/counters.ts';
-import type { Columns, Driver, Statement } from '../../src/store/driver.ts';
+import { type Columns, DatabaseUnavailable, type Driver, type Statement } from '../../src/store/driver.ts';
 import { Grants } from '../../src/store/grants.ts';
 import { openStore } from '../../src/store/open.ts';
-import { newClient } from '../../src/store/postgres-connections.ts';
+import { connectForRequests } from '../../src/store/postgres-connections.ts';
 import { Steps } from '../../src/store/postgres-steps.ts';
 import { type Step, updateStep } from '../../src/store/step.ts';
 import { query } from './database.ts';
@@ -59,8 +59,7 @@ describe('what many requests ask in one statement', () => {
 
   /** A plan is kept for as long as nothing tells PostgreSQL that the tables have grown. */
   test('is looked up by its key in the order it was sent, even if it was planned while the tables were small', async () => {
-    const client = newClient(url, 5_000, true);
-    await client.connect();
+    const client = await connectForRequests(url, 5_000);
     try {
       for (const { many, types } of await hotSteps()) {
         const { rows } = await client.query(
@@ -82,7 +81,7 @@ const TAKE = updateStep(['text'], { table: 'things', set: 'n = 1', where: 'id = 
 /** Answers each statement with the keys it was sent, the last first. */
 class Echo {
   readonly sent: Statement[] = [];
-  readonly steps = new Steps(async (statement) => {
+  readonly steps = new Steps(1_000, async (statement) => {
     this.sent.push(statement);
     const [keys] = statement.values as [string];
     if (statement.sql === TAKE.one) return [[keys]];
@@ -121,6 +120,19 @@ test('what comes while one is on its way goes with the next, half of it at a tim
   );
   const sizes = echo.sent.slice(1).map(({ values }) => String(values[0]).split(',').length);
   assert.deepEqual([echo.sent[0]!.sql, sizes], [TAKE.one, [75, 38, 19, 16, 2]]);
+});
+
+test('who has waited too long is refused and not sent, so that the outcome is known', async () => {
+  const sent: Statement[] = [];
+  const steps = new Steps(-1, async (statement) => {
+    sent.push(statement);
+    return [];
+  });
+  const results = await Promise.allSettled(NAMES.map((name) => steps.take(TAKE, [name])));
+  for (const result of results)
+    assert.ok(result.status === 'rejected' && result.reason instanceof DatabaseUnavailable);
+  assert.deepEqual(sent, []);
+  assert.equal(steps.busy, false);
 });
 
 /** A statement on the rows of many users would be one on many shards. */

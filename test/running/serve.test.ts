@@ -248,6 +248,74 @@ describe('slow peers', () => {
     }
   });
 
+  test('a peer that keeps its half open, or goes on sending, is hung up on', {
+    timeout: 60_000,
+  }, async () => {
+    const service = await Service.start();
+    const server = new PosternServer(service.app);
+    server.http.headersTimeout = 100;
+    server.http.requestTimeout = 200;
+    await server.listen('127.0.0.1', 0);
+    const silent = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
+    const endless = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
+    const sending = setInterval(() => endless.write('x'.repeat(1000)), 20);
+    try {
+      silent.on('error', () => {}).resume();
+      endless.on('error', () => {}).resume();
+      endless.write('POST /oauth/token HTTP/1.1\r\nHost: postern\r\nContent-Length: 100000000\r\n\r\n');
+      const connections = () =>
+        new Promise<number>((resolve) => server.http.getConnections((_, count) => resolve(count)));
+      await eventually(async () => (await connections()) === 2);
+      await eventually(async () => (await connections()) === 0);
+    } finally {
+      clearInterval(sending);
+      silent.destroy();
+      endless.destroy();
+      await server.close();
+      await service.stop();
+    }
+  });
+
+  test('a request that comes while the service stops is answered, and its connection with it', async () => {
+    const service = await Service.start();
+    const server = new PosternServer(service.app);
+    await server.listen('127.0.0.1', 0);
+    const socket = connect(server.port, '127.0.0.1');
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      answer += text;
+    });
+    try {
+      socket.write('POST /oauth/token HTTP/1.1\r\nHost: postern\r\nContent-Length: 2\r\n\r\nx');
+      await once(server.http, 'request');
+      const closed = server.close();
+      socket.write('x');
+      await once(socket, 'end');
+      await closed;
+      assert.match(answer, /^HTTP\/1.1 400 Bad Request\r\n/);
+      assert.match(answer, /\r\nconnection: close\r\n/i);
+    } finally {
+      socket.destroy();
+      await service.stop();
+    }
+  });
+
+  test('an address given whole is taken for its path', async () => {
+    const service = await Service.start();
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
+    try {
+      socket.setEncoding('utf8');
+      for (const url of ['http://postern.example/health', 'HTTP://postern.example:80/health?x=1']) {
+        socket.write(`GET ${url} HTTP/1.1\r\nHost: postern\r\n\r\n`);
+        const [answer] = (await once(socket, 'data')) as [string];
+        assert.match(answer, /^HTTP\/1.1 200 OK\r\n/);
+      }
+    } finally {
+      socket.destroy();
+      await service.stop();
+    }
+  });
+
   test('a peer that never fetches its answers is cut off', { timeout: 60_000 }, async () => {
     const service = await Service.start();
     const server = new PosternServer(service.app);

@@ -1087,6 +1087,25 @@ function concurrencyContract(open: () => Promise<Opened>): void {
     }
   });
 
+  test('two connections that rotate many links at once, in opposite orders: each once', {
+    timeout: 60_000,
+  }, async () => {
+    const other = await db.opened.another();
+    try {
+      for (let round = 0; round < 5; round++) {
+        const links = await Promise.all(Array.from({ length: 30 }, () => issueTokens(db.store)));
+        const [ours, theirs] = await Promise.all([
+          Promise.all(links.map((link) => rotate(db.store, link))),
+          Promise.all(links.toReversed().map((link) => rotate(other, link))),
+        ]);
+        for (const [n, one] of ours.entries())
+          assert.deepEqual([one.outcome, theirs.toReversed()[n]!.outcome].sort(), ['reused', 'rotated']);
+      }
+    } finally {
+      await other.close();
+    }
+  });
+
   test('two connections that rotate one link at once: one succeeds', { timeout: 60_000 }, async () => {
     const other = await db.opened.another();
     try {

@@ -76,6 +76,20 @@ describe('the SQLite driver', () => {
     assert.equal(rows[2]![0]!.n, 3);
   });
 
+  test('one write after the other lets the event loop turn in between', async () => {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    const count = () => {
+      turns++;
+      if (turns < 1_000) setImmediate(count);
+    };
+    setImmediate(count);
+    for (let n = 0; n < 50; n++) await insert(`chain-${n}`);
+    clearInterval(timer);
+    assert.ok(turns >= 40, `${turns} turns`);
+    turns = 1_000;
+  });
+
   test('what fails in a group of writes fails alone: a key, a constraint, a statement, a transaction', async () => {
     await insert('group-taken');
     const results = await settled([
