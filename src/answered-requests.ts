@@ -4,9 +4,7 @@ import type { Answered, HttpRequest } from './http-request.ts';
 import { RequestLog } from './request-log/request-log.ts';
 import { afterThis, Together } from './together.ts';
 
-/**
- * What is written down of a request once it has its answer. Nobody waits for it.
- */
+/** What is written down of a request once it has its answer. Nobody waits for it. */
 export class AnsweredRequests {
   readonly #app: App;
   readonly #requestLog: RequestLog;

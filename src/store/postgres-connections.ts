@@ -80,6 +80,8 @@ const BY_KEY = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'enable
 export async function connectForRequests(url: string, patienceMs: number): Promise<pg.Client> {
   const client = newClient(url, patienceMs, true);
   client.on('error', () => {});
+  // A server may fall silent after it was reached: this attempt ends too, and makes room for the next.
+  const overdue = setTimeout(() => cut(client), patienceMs);
   try {
     await client.connect();
     // Who waits for a row that somebody else holds makes all wait who came with it. A deadlock is found sooner.
@@ -88,7 +90,14 @@ export async function connectForRequests(url: string, patienceMs: number): Promi
   } catch (error) {
     void client.end().catch(() => {});
     throw error;
+  } finally {
+    clearTimeout(overdue);
   }
+}
+
+/** The stream is the one thing that ends a connection whose other side is silent. */
+function cut(client: pg.Client): void {
+  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
 }
 
 /**
@@ -301,8 +310,7 @@ class Connection {
 
   destroy(): void {
     this.#lose(new Error('the database did not answer in time'));
-    // The stream is the one thing that ends a connection whose other side is silent.
-    (this.#client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+    cut(this.#client);
   }
 
   async end(): Promise<void> {

@@ -225,6 +225,15 @@ describe('the PostgreSQL driver', () => {
       assert.ok(reason instanceof OutcomeUnknown || !done.has(`waiting ${place}`), `${place}: ${reason}`);
   });
 
+  test('a server that falls silent while it is being connected to does not use up the connections', async () => {
+    const through = server.url(new URL(url).pathname.slice(1), proxy.port);
+    const another = new PostgresDriver(through, { connections: 1, patienceMs: PATIENCE_MS });
+    proxy.lose('SET lock_timeout');
+    await assert.rejects(another.read('SELECT 1'), DatabaseUnavailable);
+    assert.deepEqual(await another.read('SELECT 1 AS one'), [{ one: 1 }]);
+    await another.close();
+  });
+
   test('a server that is not there is said to be so, in time', async () => {
     const nowhere = new PostgresDriver(`postgres://127.0.0.1:${await freePort()}/x`, { patienceMs: 300 });
     await assert.rejects(nowhere.read('SELECT 1'), DatabaseUnavailable);

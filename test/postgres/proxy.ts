@@ -9,6 +9,7 @@ export class BreakingProxy {
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #hung = false;
   #swallow: string | undefined;
+  #lost: string | undefined;
 
   private constructor(targetPort: number) {
     this.#server = createServer((client) => this.#join(client, targetPort));
@@ -27,6 +28,11 @@ export class BreakingProxy {
   /** The next statement that holds `text` reaches the server, and the connection dies before its answer. */
   swallowAnswerTo(text: string): void {
     this.#swallow = text;
+  }
+
+  /** The next message that holds `text` gets lost, and its connection stays open and silent. */
+  lose(text: string): void {
+    this.#lost = text;
   }
 
   /** From now on nothing passes, in either direction, and nothing is closed: a server that hangs. */
@@ -65,7 +71,8 @@ export class BreakingProxy {
         this.#swallow = undefined;
         swallowAnswer = true;
       }
-      server.write(bytes);
+      if (this.#lost !== undefined && bytes.includes(this.#lost)) this.#lost = undefined;
+      else server.write(bytes);
     });
     server.on('data', (bytes) => {
       if (swallowAnswer) cut();
