@@ -5,7 +5,7 @@ import type { Cleanup } from './cleanup.ts';
 import { Child, freePort } from './processes.ts';
 import { say } from './progress.ts';
 
-const SERVER = new URL('servers/postgres.ts', import.meta.url).pathname;
+const SERVER = new URL('./servers/postgres.ts', import.meta.url).pathname;
 const PATIENCE_MS = 60_000;
 
 /** One PostgreSQL for all that need one, a database for each. */

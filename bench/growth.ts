@@ -102,11 +102,11 @@ async function grown(
 /** Postern whose tokens are of the grants that were seeded, wherever in the table they lie. */
 function onSeeded(postern: Postern, sample: readonly SeededGrant[]): Contestant {
   postern.useUsers(sample.map(({ userId }) => userId));
-  let place = 0;
+  let index = 0;
   const live = async (count: number) => {
     const some = Array.from(
       { length: Math.min(count, sample.length) },
-      () => sample[place++ % sample.length]!,
+      () => sample[index++ % sample.length]!,
     );
     return generations(postern.bulk, some);
   };
@@ -147,7 +147,7 @@ async function generations(
       .map(({ userId, grantId }) => `('${userId}','${grantId}')`);
     const rows = await bulk.ask(
       `SELECT user_id, id, generation FROM grants
-        WHERE (user_id, id) IN (VALUES ${keys.join(',')}) AND ended_at IS NULL`,
+        WHERE (user_id, id) IN (VALUES ${keys.join(',')}) AND revoked_at IS NULL`,
     );
     for (const row of rows)
       found.push({

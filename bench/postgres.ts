@@ -84,8 +84,8 @@ async function fill(url: string, store: Store): Promise<void> {
   const empty = [await rate(seconds, rotateOne(store)), await rate(seconds, readOne(store))];
   if (grants > USED) await load(url, USED + 1, grants);
   const full = [await rate(seconds, rotateOne(store)), await rate(seconds, readOne(store))];
-  for (const [place, name] of ['rotation', 'userinfo read'].entries()) {
-    const [a, b] = [empty[place]!, full[place]!];
+  for (const [index, name] of ['rotation', 'userinfo read'].entries()) {
+    const [a, b] = [empty[index]!, full[index]!];
     console.log(
       `${name}: ${Math.round(a)} a second with ${USED} grants, ${Math.round(b)} with ${grants} (${((100 * b) / a - 100).toFixed(0)} %)`,
     );
@@ -105,7 +105,7 @@ async function bytes(url: string): Promise<void> {
 // ---- one operation --------------------------------------------------------------------------
 
 const generations = new Int32Array(USED).fill(1);
-let place = 0;
+let index = 0;
 const now = Date.now();
 
 function linkOf(at: number) {
@@ -118,9 +118,9 @@ function linkOf(at: number) {
 }
 
 const rotateOne = (store: Store) => async (): Promise<void> => {
-  const at = place++ % USED;
+  const at = index++ % USED;
   const result = await store.grants.rotate({
-    link: linkOf(at),
+    ref: linkOf(at),
     clientId: 'app_0123456789abcdef01234567',
     scope: undefined,
     now,
@@ -132,7 +132,7 @@ const rotateOne = (store: Store) => async (): Promise<void> => {
 };
 
 const readOne = (store: Store) => async (): Promise<void> => {
-  const result = await store.grants.readAccess(linkOf(place++ % USED));
+  const result = await store.grants.readAccess(linkOf(index++ % USED));
   if (result.outcome !== 'live') throw new Error('not live');
 };
 

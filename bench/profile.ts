@@ -13,7 +13,7 @@ import { SCENARIOS } from './scenarios.ts';
 const SHOWN = 30;
 const WIDEST = 100;
 const WARM_UP_SECONDS = 2;
-const MOST_A_SECOND = 20_000;
+const MAX_PER_SECOND = 20_000;
 
 /** One scenario against Postern under Node's own sampling profiler, and where the samples fell. */
 export async function profile(options: Options, folder: string, cleanup: Cleanup): Promise<void> {
@@ -30,7 +30,7 @@ export async function profile(options: Options, folder: string, cleanup: Cleanup
   const bench = { load: await LoadClient.start(cleanup), database, connections };
   for (const length of [WARM_UP_SECONDS, seconds]) {
     say(`${scenario.label} on ${server.label} for ${length} s…`);
-    const requests = await scenario.prepare(server, { connections, most: length * MOST_A_SECOND });
+    const requests = await scenario.prepare(server, { connections, most: length * MAX_PER_SECOND });
     const run = { scenario: scenario.id, round: 1, seconds: length, requests };
     const { perSecond, serverCpuUs } = await measure(bench, running, run);
     say(`${Math.round(perSecond)}/s, ${Math.round(serverCpuUs)} µs of CPU a request`);
@@ -69,7 +69,7 @@ function print(file: string, seconds: number): void {
   }
   process.stdout.write(`\n${(total / 1e6).toFixed(1)} of ${seconds} s not idle. Self time by function:\n`);
   process.stdout.write(
-    `${lines(byFunction, total)}\n\nby place, what is native counted to its caller:\n${lines(byPlace, total)}\n`,
+    `${lines(byFunction, total)}\n\nby index, what is native counted to its caller:\n${lines(byPlace, total)}\n`,
   );
 }
 

@@ -1,5 +1,5 @@
 /** Where the line cannot be rewritten. */
-const MOST_LINES = 200;
+const MAX_LINES = 200;
 
 /** One line that is rewritten on a terminal, and a line a step elsewhere. */
 export class Progress {
@@ -18,7 +18,7 @@ export class Progress {
   did(what: string): void {
     this.#done++;
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${this.#prefix()} ${what}`);
-    else if (this.#done % Math.ceil(this.#total / MOST_LINES) === 0)
+    else if (this.#done % Math.ceil(this.#total / MAX_LINES) === 0)
       process.stderr.write(`${this.#prefix()} ${what}\n`);
   }
 

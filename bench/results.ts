@@ -36,7 +36,7 @@ export function thisMachine(): Machine {
   };
 }
 
-const LATEST = new URL('results/latest.json', import.meta.url);
+const LATEST = new URL('./results/latest.json', import.meta.url);
 const QUICK = new URL('results/quick.json', import.meta.url);
 
 export const readResults = (): Results =>
@@ -50,10 +50,10 @@ export function keep(part: Results): Results {
 
 export const keepQuick = (part: Results): void => write(QUICK, part);
 
-function write(place: URL, results: Results): void {
-  mkdirSync(new URL('.', place), { recursive: true });
+function write(index: URL, results: Results): void {
+  mkdirSync(new URL('.', index), { recursive: true });
   // Six digits are more than any of these figures means.
   const short = (_: string, value: unknown) =>
     typeof value === 'number' ? Number(value.toPrecision(6)) : value;
-  writeFileSync(place, `${JSON.stringify(results, short, 1)}\n`);
+  writeFileSync(index, `${JSON.stringify(results, short, 1)}\n`);
 }

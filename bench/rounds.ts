@@ -14,12 +14,12 @@ export async function startServer(server: Contestant): Promise<Running & { first
 export type Estimates = Map<string, number>;
 const key = (server: Contestant, scenario: Scenario): string => `${server.id} ${scenario.id}`;
 const FIRST_GUESS = 1_500;
-const LEAST_RATE = 200;
+const MIN_RATE = 200;
 const HEADROOM = 1.5;
 
 /** By then V8 has compiled what is hot; on a busy machine that takes longer than any fixed time. */
 const WARM_REQUESTS = 15_000;
-const LONGEST_WARM_UP = 8;
+const MAX_WARM_UP = 8;
 
 /** A short round that is thrown away, and where it was too short to count as one, a longer one after it. */
 export async function warmUp(
@@ -35,7 +35,7 @@ export async function warmUp(
     for (const one of running) {
       const missing = WARM_REQUESTS / (estimates.get(key(one.server, scenario)) || 1) - seconds;
       if (missing < seconds) continue;
-      const longer = { rounds: 1, seconds: Math.min(missing, LONGEST_WARM_UP), warming: true };
+      const longer = { rounds: 1, seconds: Math.min(missing, MAX_WARM_UP), warming: true };
       await measureRounds(bench, [one], [scenario], estimates, longer);
     }
   }
@@ -58,7 +58,7 @@ export async function measureRounds(
         const title = `${warming ? 'warming up' : `round ${round} of ${rounds}`}: ${scenario.label}, ${one.server.label}`;
         progress.doing(title);
         const rate = estimates.get(key(one.server, scenario)) ?? FIRST_GUESS;
-        const most = Math.ceil(Math.max(LEAST_RATE, rate) * seconds * HEADROOM);
+        const most = Math.ceil(Math.max(MIN_RATE, rate) * seconds * HEADROOM);
         const requests = await scenario.prepare(one.server, { connections: bench.connections, most });
         const measured = await measure(bench, one, { scenario: scenario.id, round, seconds, requests });
         estimates.set(key(one.server, scenario), measured.perSecond);

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import type { Mailer } from './accounts/mail.ts';
-import type { Passwords } from './accounts/passwords.ts';
 import type { Config } from './config.ts';
-import type { Keys } from './keys.ts';
-import type { Observers } from './observers.ts';
+import type { Keys } from './keys/keyring.ts';
+import type { Mailer } from './mail/mailer.ts';
+import type { Observers } from './observability/observers.ts';
+import type { Passwords } from './passwords/passwords.ts';
 import type { Store } from './store/store.ts';
 
 /** What every part of a running Postern works with. Passed, never ambient. */

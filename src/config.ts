@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { readTraceSettings, type TraceSettings } from './traces/settings.ts';
+import { readTraceSettings, type TraceSettings } from './trace-config.ts';
 
 /** Settings of a running Postern, checked and frozen. docs/settings.md explains each to the operator. */
 export type Config = {
@@ -13,9 +13,9 @@ export type Config = {
   readonly dataDir: string;
   /** Undefined: made on first start and kept in the data folder. */
   readonly secret: string | undefined;
-  readonly codeTtl: number;
-  readonly accessTokenTtl: number;
-  readonly refreshTokenTtl: number;
+  readonly codeTtlMs: number;
+  readonly accessTokenTtlMs: number;
+  readonly refreshTokenTtlMs: number;
   readonly rateLimit: number;
   /** Applications that one user may create in an hour. */
   readonly appCreationLimit: number;
@@ -50,7 +50,7 @@ export class ConfigError extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-const SMALLEST_SECRET = 32;
+const MIN_SECRET_BYTES = 32;
 const YEAR = 365 * 24 * 3600;
 
 export function readConfig(env: Environment): Config {
@@ -78,9 +78,9 @@ export function readConfig(env: Environment): Config {
     databaseConnections: integer('POSTERN_DATABASE_CONNECTIONS', 10, 1, 1000),
     dataDir,
     secret: secret(text('POSTERN_SECRET'), faults),
-    codeTtl: integer('POSTERN_CODE_TTL', 300, 1, 600) * 1000,
-    accessTokenTtl: integer('POSTERN_ACCESS_TOKEN_TTL', 3600, 1, YEAR) * 1000,
-    refreshTokenTtl: integer('POSTERN_REFRESH_TOKEN_TTL', 2_592_000, 1, YEAR) * 1000,
+    codeTtlMs: integer('POSTERN_CODE_TTL', 300, 1, 600) * 1000,
+    accessTokenTtlMs: integer('POSTERN_ACCESS_TOKEN_TTL', 3600, 1, YEAR) * 1000,
+    refreshTokenTtlMs: integer('POSTERN_REFRESH_TOKEN_TTL', 2_592_000, 1, YEAR) * 1000,
     rateLimit: integer('POSTERN_RATE_LIMIT', 30, 1, 1_000_000_000),
     appCreationLimit: integer('POSTERN_APP_CREATION_LIMIT', 20, 1, 1_000_000_000),
     trustProxy: trustProxy(text('POSTERN_TRUST_PROXY'), faults),
@@ -126,9 +126,9 @@ export function databaseUrlIsRight(raw: string): boolean {
 }
 
 function secret(raw: string | undefined, faults: string[]): string | undefined {
-  if (raw === undefined || Buffer.byteLength(raw) >= SMALLEST_SECRET) return raw;
+  if (raw === undefined || Buffer.byteLength(raw) >= MIN_SECRET_BYTES) return raw;
   faults.push(
-    `POSTERN_SECRET must be at least ${SMALLEST_SECRET} bytes; \`openssl rand -base64 48\` makes a good one.`,
+    `POSTERN_SECRET must be at least ${MIN_SECRET_BYTES} bytes; \`openssl rand -base64 48\` makes a good one.`,
   );
   return undefined;
 }

@@ -31,16 +31,16 @@ import { runPlayground, showPlayground, showPlaygroundCallback } from './dashboa
 import { showError, showRequest, showRequests } from './dashboard/requests.ts';
 import { addSecret, confirmSecretRemoval, removeSecret } from './dashboard/secrets.ts';
 import { showUsage } from './dashboard/usage.ts';
-import { decideConsent, showConsent } from './endpoints/authorize.ts';
-import { clientEndpoint } from './endpoints/client-request.ts';
-import { health } from './endpoints/health.ts';
-import { introspection } from './endpoints/introspect.ts';
-import { metadata } from './endpoints/metadata.ts';
-import { docs, openapi } from './endpoints/openapi.ts';
-import { revoke } from './endpoints/revoke.ts';
-import { token } from './endpoints/token.ts';
-import { userinfo } from './endpoints/userinfo.ts';
-import type { Route } from './http-request.ts';
+import type { Route } from './http/request.ts';
+import { decideConsent, showConsent } from './oauth/authorize.ts';
+import { clientEndpoint } from './oauth/client-auth.ts';
+import { health } from './oauth/health.ts';
+import { introspection } from './oauth/introspect.ts';
+import { metadata } from './oauth/metadata.ts';
+import { docs, openapi } from './oauth/openapi/document.ts';
+import { revoke } from './oauth/revoke.ts';
+import { token } from './oauth/token.ts';
+import { userinfo } from './oauth/userinfo.ts';
 import { type Asset, allAssets } from './pages/assets.ts';
 
 /** Every address of the service. */

@@ -81,7 +81,7 @@ export class Sweeper {
     const { store, config } = this.#app;
     const now = this.#app.now();
     // The last access token of a grant may outlive its refresh token when the settings say so.
-    const expiredBefore = now - Math.max(config.accessTokenTtl, KEPT_MS);
+    const expiredBefore = now - Math.max(config.accessTokenTtlMs, KEPT_MS);
     const { next, live } = await store.grants.sweep(this.#position, GRANTS_A_STEP, expiredBefore, now);
     this.#position = next ?? START;
     this.#live += live;

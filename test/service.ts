@@ -6,16 +6,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Logger, pino } from 'pino';
-import { Mailer } from '../src/accounts/mail.ts';
-import { Passwords } from '../src/accounts/passwords.ts';
 import type { App } from '../src/app.ts';
 import { type Config, readConfig } from '../src/config.ts';
-import { deriveKeys } from '../src/keys.ts';
-import { loadObservers, observeDatabase } from '../src/observers.ts';
+import { PosternServer } from '../src/http/server.ts';
+import { deriveKeys } from '../src/keys/keyring.ts';
+import { Mailer } from '../src/mail/mailer.ts';
+import { loadObservers, observeDatabase } from '../src/observability/observers.ts';
+import { Passwords } from '../src/passwords/passwords.ts';
 import { newClientSecret } from '../src/protocol/client-secret.ts';
 import { newId } from '../src/protocol/credentials.ts';
 import { parseScope } from '../src/protocol/scope.ts';
-import { PosternServer } from '../src/server.ts';
 import { openStore } from '../src/store/open.ts';
 import {
   allowConnections,

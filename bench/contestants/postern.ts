@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { deriveKeys, type Keys } from '../../src/keys.ts';
+import { deriveKeys, type Keys } from '../../src/keys/keyring.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -155,7 +155,7 @@ export class Postern implements Contestant {
         now,
         null,
       ]);
-      codes.push({ code: this.#keys.sealer.sealCode({ userId, grantId, generation: 0 }), verifier });
+      codes.push({ code: this.#keys.tokenSigner.signCode({ userId, grantId, generation: 0 }), verifier });
     }
     await this.bulk.insert('grants', GRANT_COLUMNS, rows);
     return codes;
@@ -170,12 +170,12 @@ export class Postern implements Contestant {
   }
 
   refreshToken(userId: string, grantId: string, generation = 1): string {
-    return this.#keys.sealer.sealRefreshToken({ userId, grantId, generation });
+    return this.#keys.tokenSigner.signRefreshToken({ userId, grantId, generation });
   }
 
   accessToken(userId: string, grantId: string, generation = 1): string {
     const link = { userId, grantId, generation };
-    return this.#keys.sealer.sealAccessToken({ ...link, expiresAt: Date.now() + HOUR, scope: SCOPE });
+    return this.#keys.tokenSigner.signAccessToken({ ...link, expiresAt: Date.now() + HOUR, scope: SCOPE });
   }
 
   footprint(): Promise<Footprint> {

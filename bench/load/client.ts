@@ -110,8 +110,8 @@ function sourcesOf(requests: Requests, connections: number): Source[] {
       ),
     );
   const { messages } = requests;
-  let place = 0;
-  const next = requests.kind === 'once' ? () => messages[place++] : () => messages[place++ % messages.length];
+  let index = 0;
+  const next = requests.kind === 'once' ? () => messages[index++] : () => messages[index++ % messages.length];
   return indexes.map(() => ({ next, learn() {} }));
 }
 
@@ -119,17 +119,17 @@ const MARK = '"refresh_token":"';
 
 /** The chains of one connection in turn, each going on with the token it was given last. */
 function rotation({ head, form }: Requests & { kind: 'rotate' }, tokens: string[]): Source {
-  let place = 0;
+  let index = 0;
   return {
     next() {
-      const body = form + tokens[place]!;
+      const body = form + tokens[index]!;
       return `${head}content-length: ${body.length}\r\n\r\n${body}`;
     },
     learn(body) {
       const start = body.indexOf(MARK) + MARK.length;
       if (start < MARK.length) throw new Error(`an answer without a refresh token: ${body.slice(0, 300)}`);
-      tokens[place] = body.slice(start, body.indexOf('"', start));
-      place = (place + 1) % tokens.length;
+      tokens[index] = body.slice(start, body.indexOf('"', start));
+      index = (index + 1) % tokens.length;
     },
   };
 }

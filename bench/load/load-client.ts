@@ -3,7 +3,7 @@ import type { Cleanup } from '../cleanup.ts';
 import { Child } from '../processes.ts';
 import type { Load, LoadResult } from './load.ts';
 
-const CLIENT = new URL('client.ts', import.meta.url).pathname;
+const CLIENT = new URL('./client.ts', import.meta.url).pathname;
 /** Beyond its own time a run may wait for the last answers; then something is broken. */
 const PATIENCE_MS = 30_000;
 

@@ -1,21 +1,21 @@
-import { type Answer, redirect } from '../answer.ts';
 import type { App } from '../app.ts';
-import { queryOf } from '../form.ts';
-import { page } from '../page-answer.ts';
+import { queryOf } from '../http/form.ts';
+import { htmlResponse } from '../http/html-response.ts';
+import { type HttpResponse, redirect } from '../http/response.ts';
 import { type AccountFaults, type AccountProps, accountPage } from '../pages/account.ts';
 import { messagePage } from '../pages/message.ts';
-import { given } from '../protocol/parameters.ts';
+import { param } from '../protocol/parameters.ts';
 import type { SecurityEvent } from '../store/account-records.ts';
 import { type ProfileInput, profileChanges, profileFaults, readProfile } from './profile.ts';
-import { recordEvent } from './security-log.ts';
-import { type SignedInRequest, signedIn } from './signed-in.ts';
+import { requireUser, type UserRequest } from './require-user.ts';
+import { recordEvent } from './security-events.ts';
 
 const EVENTS_SHOWN = 20;
 
 export const toAccount = (): string => '/account';
 
-export const showAccount = signedIn((app, request) =>
-  account(app, request, { done: given(queryOf(request.http), 'done') }),
+export const showAccount = requireUser((app, request) =>
+  account(app, request, { done: param(queryOf(request.http), 'done') }),
 );
 
 type Shown = Pick<AccountProps, 'done'> & {
@@ -26,7 +26,7 @@ type Shown = Pick<AccountProps, 'done'> & {
 };
 
 /** The whole page, with what a form on it got wrong. */
-export async function account(app: App, request: SignedInRequest, shown: Shown): Promise<Answer> {
+export async function account(app: App, request: UserRequest, shown: Shown): Promise<HttpResponse> {
   const { user, browser, frame } = request;
   const [sessions, events] = await Promise.all([
     app.store.sessions.list(user.id, app.now()),
@@ -49,7 +49,7 @@ export async function account(app: App, request: SignedInRequest, shown: Shown):
     done: shown.done,
     now: app.now(),
   });
-  return page(content, { status: shown.status ?? 200, headers: browser.headers() });
+  return htmlResponse(content, { status: shown.status ?? 200, headers: browser.headers() });
 }
 
 async function namesOf(app: App, events: readonly SecurityEvent[]): Promise<ReadonlyMap<string, string>> {
@@ -60,7 +60,7 @@ async function namesOf(app: App, events: readonly SecurityEvent[]): Promise<Read
   );
 }
 
-export const changeProfile = signedIn(async (app, request) => {
+export const changeProfile = requireUser(async (app, request) => {
   const profile = readProfile(request.form);
   const faults = profileFaults(profile);
   if (Object.keys(faults).length > 0)
@@ -69,26 +69,26 @@ export const changeProfile = signedIn(async (app, request) => {
   return redirect('/account?done=profile');
 }, toAccount);
 
-export const endSession = signedIn(async (app, request) => {
+export const endSession = requireUser(async (app, request) => {
   const { form, user, http, browser } = request;
-  const session = given(form, 'session') ?? '';
+  const session = param(form, 'session') ?? '';
   if (!(await app.store.sessions.endOf(user.id, session))) return nothingThere();
   await recordEvent(app, http, user.id, 'session_ended');
   return redirect(session === browser.sessionHash ? '/login' : '/account?done=session');
 }, toAccount);
 
-export const endOtherSessions = signedIn(async (app, { user, http, browser }) => {
+export const endOtherSessions = requireUser(async (app, { user, http, browser }) => {
   const ended = await app.store.sessions.endOthers(user.id, browser.sessionHash);
   if (ended > 0) await recordEvent(app, http, user.id, 'session_ended');
   return redirect('/account?done=sessions');
 }, toAccount);
 
 /** What belongs to somebody else is not there. */
-export function nothingThere(): Answer {
+export function nothingThere(): HttpResponse {
   const content = messagePage({
     title: 'Nothing here',
     paragraphs: ['There is nothing at this address, or it is not yours.'],
     next: { path: '/account', label: 'Go to your account' },
   });
-  return page(content, { status: 404 });
+  return htmlResponse(content, { status: 404 });
 }

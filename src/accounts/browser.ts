@@ -1,16 +1,16 @@
 import { hash, randomBytes } from 'node:crypto';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type { App } from '../app.ts';
-import type { HttpRequest } from '../http-request.ts';
+import type { HttpRequest } from '../http/request.ts';
 import type { User } from '../store/store.ts';
-import { knownBrowser, rememberAccount } from './known-browsers.ts';
+import { addAccount, deviceIdFor } from './device-cookie.ts';
 import { safeReturnTo } from './return-to.ts';
-import { userAgentOf } from './security-log.ts';
+import { userAgentOf } from './security-events.ts';
 
 const SESSION_TTL_MS = 14 * 24 * 3600 * 1000;
 const ID = /^[A-Za-z0-9_-]{43}$/;
 const KNOWN_TTL_MS = 365 * 24 * 3600 * 1000;
-const LONGEST_RETURN = 3000;
+const MAX_RETURN_TO_LENGTH = 3000;
 
 /** A request's browser: its cookies, and the forms that were made for it. */
 export class Browser {
@@ -53,17 +53,17 @@ export class Browser {
       userAgent: userAgentOf(this.#request),
     });
     this.#setCookie('session', id, SESSION_TTL_MS);
-    this.remember(user.id);
+    this.rememberDevice(user.id);
   }
 
   /** Gives this browser guesses of its own at the account's password. */
-  remember(userId: string): void {
-    this.#setCookie('known', rememberAccount(this.#app.keys.pages, this.#known, userId), KNOWN_TTL_MS);
+  rememberDevice(userId: string): void {
+    this.#setCookie('known', addAccount(this.#app.keys.pageSigner, this.#known, userId), KNOWN_TTL_MS);
   }
 
   /** Undefined when this browser never signed in to the account. */
-  knownFor(userId: string): string | undefined {
-    return knownBrowser(this.#app.keys.pages, this.#known, userId);
+  deviceIdFor(userId: string): string | undefined {
+    return deviceIdFor(this.#app.keys.pageSigner, this.#known, userId);
   }
 
   /** What the store knows this session by. */
@@ -72,7 +72,7 @@ export class Browser {
   }
 
   /** What this browser is recognised by while nobody is signed in; undefined before it was given a form. */
-  get mark(): string | undefined {
+  get browserIdHash(): string | undefined {
     return this.#browserId && hashId(this.#browserId);
   }
 
@@ -82,7 +82,7 @@ export class Browser {
   }
 
   keepReturnTo(path: string): void {
-    const worth = path !== '/' && path.length <= LONGEST_RETURN;
+    const worth = path !== '/' && path.length <= MAX_RETURN_TO_LENGTH;
     if (worth || this.#returnTo !== undefined)
       this.#setCookie('return', worth ? path : '', worth ? undefined : 0);
   }
@@ -93,7 +93,7 @@ export class Browser {
   }
 
   /** The token of a form: bound to the session, or before there is one to an id that only marks the browser. */
-  formToken(): string {
+  csrfToken(): string {
     if (!this.#sessionId && !this.#browserId) {
       this.#browserId = newId();
       this.#setCookie('browser', this.#browserId);
@@ -102,25 +102,29 @@ export class Browser {
   }
 
   /** A form that another site made this browser send has neither the right token nor the right origin. */
-  sentForm(form: ReadonlyMap<string, string>): boolean {
-    return !this.crossSite() && this.verify('form', '', form.get('form_token') ?? '');
+  hasValidCsrfToken(form: ReadonlyMap<string, string>): boolean {
+    return !this.isCrossSite() && this.verify('form', '', form.get('form_token') ?? '');
   }
 
-  crossSite(): boolean {
+  isCrossSite(): boolean {
     return this.#request.headers['sec-fetch-site'] === 'cross-site';
   }
 
   /** A signature that only this browser, in this session, can give back. */
   sign(purpose: string, text: string): string {
-    return this.#app.keys.pages.sign(`${purpose} ${this.#sessionId ?? this.#browserId ?? ''}`, text);
+    return this.#app.keys.pageSigner.sign(`${purpose} ${this.#sessionId ?? this.#browserId ?? ''}`, text);
   }
 
   verify(purpose: string, text: string, signature: string): boolean {
     if (!this.#sessionId && !this.#browserId) return false;
-    return this.#app.keys.pages.verify(`${purpose} ${this.#sessionId ?? this.#browserId}`, text, signature);
+    return this.#app.keys.pageSigner.verify(
+      `${purpose} ${this.#sessionId ?? this.#browserId}`,
+      text,
+      signature,
+    );
   }
 
-  /** The cookies this request set, for its answer. */
+  /** The cookies this request set, for its response. */
   headers(): Record<string, string[]> {
     return this.#setCookies.length > 0 ? { 'set-cookie': this.#setCookies } : {};
   }

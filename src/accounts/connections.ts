@@ -1,17 +1,17 @@
-import { type Answer, redirect } from '../answer.ts';
 import type { App } from '../app.ts';
-import { queryOf } from '../form.ts';
-import { page } from '../page-answer.ts';
+import { queryOf } from '../http/form.ts';
+import { htmlResponse } from '../http/html-response.ts';
+import { type HttpResponse, redirect } from '../http/response.ts';
 import { type ConnectedApplication, connectionsPage, disconnectPage } from '../pages/connections.ts';
-import { given } from '../protocol/parameters.ts';
+import { param } from '../protocol/parameters.ts';
 import type { Application } from '../store/store.ts';
 import { nothingThere } from './account.ts';
-import { recordEvent } from './security-log.ts';
-import { type SignedInRequest, signedIn } from './signed-in.ts';
+import { requireUser, type UserRequest } from './require-user.ts';
+import { recordEvent } from './security-events.ts';
 
 async function connected(app: App, userId: string): Promise<ConnectedApplication[]> {
   const now = app.now();
-  const connections = await app.store.grants.connections(userId, now, now - app.config.accessTokenTtl);
+  const connections = await app.store.grants.connections(userId, now, now - app.config.accessTokenTtlMs);
   return Promise.all(
     connections.map(async (connection) => {
       const application = await app.store.applications.find(connection.clientId);
@@ -23,36 +23,36 @@ async function connected(app: App, userId: string): Promise<ConnectedApplication
 /** Where it sends people back to: that much of an application is checked. Its home page is what it says of itself. */
 const siteOf = ({ redirectUris }: Application): string => new URL(redirectUris[0]!).host;
 
-const clientIdOf = ({ http }: SignedInRequest): string => http.parameters.client_id!;
+const clientIdOf = ({ http }: UserRequest): string => http.parameters.client_id!;
 
-export const showConnections = signedIn(async (app, { user, frame, browser, http }) => {
-  const done = given(queryOf(http), 'done');
+export const showConnections = requireUser(async (app, { user, frame, browser, http }) => {
+  const done = param(queryOf(http), 'done');
   const content = connectionsPage({
     frame,
     connections: await connected(app, user.id),
     done,
     now: app.now(),
   });
-  return page(content, { headers: browser.headers() });
+  return htmlResponse(content, { headers: browser.headers() });
 });
 
 /** The confirmation. Only what is connected can be disconnected. */
-export const showDisconnect = signedIn(async (app, request): Promise<Answer> => {
+export const showDisconnect = requireUser(async (app, request): Promise<HttpResponse> => {
   const clientId = clientIdOf(request);
   const connection = (await connected(app, request.user.id)).find((one) => one.clientId === clientId);
   if (!connection) return nothingThere();
-  return page(disconnectPage({ frame: request.frame, connection, now: app.now() }), {
+  return htmlResponse(disconnectPage({ frame: request.frame, connection, now: app.now() }), {
     headers: request.browser.headers(),
   });
 });
 
-export const disconnect = signedIn(
+export const disconnect = requireUser(
   async (app, request) => {
     const { user, http } = request;
     const clientId = clientIdOf(request);
     const ended = await app.store.grants.disconnect(user.id, clientId, app.now());
     if (ended === 0) return nothingThere();
-    app.metrics?.grantCut('disconnected_by_user', ended);
+    app.metrics?.grantRevoked('disconnected_by_user', ended);
     await recordEvent(app, http, user.id, 'disconnected', { clientId });
     return redirect('/account/connections?done=disconnected');
   },

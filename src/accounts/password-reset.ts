@@ -1,17 +1,17 @@
-import { type Answer, redirect, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
+import { type HttpResponse, redirect, withHeaders } from '../http/response.ts';
+import { passwordNotice, resetMail } from '../mail/mail-texts.ts';
+import type { Mail } from '../mail/mailer.ts';
 import { forgotPasswordPage, resetPasswordPage } from '../pages/password-reset.ts';
 import { checkMailPage } from '../pages/sign-up.ts';
+import { passwordFault } from '../passwords/passwords.ts';
 import { emailFault } from '../protocol/email-address.ts';
-import { given } from '../protocol/parameters.ts';
+import { param } from '../protocol/parameters.ts';
 import type { User } from '../store/store.ts';
-import type { Mail } from './mail.ts';
 import { countMail } from './mail-limits.ts';
-import { passwordNotice, resetMail } from './mail-texts.ts';
 import { hashMailedToken, newMailedToken, readUserToken, type UserToken } from './mailed-token.ts';
-import { passwordFault } from './passwords.ts';
 import { deadLink, type PublicRequest, publicPage, tooManyMails } from './public-form.ts';
-import { recordEvent } from './security-log.ts';
+import { recordEvent } from './security-events.ts';
 
 const LINK_TTL_MS = 30 * 60_000;
 const AGAIN = { path: '/forgot-password', label: 'Ask for a new link' };
@@ -23,7 +23,7 @@ export const showForgotPassword = publicPage((_app, { show }) =>
 /** Answers alike for every address: nobody learns from it who has an account. */
 export const forgotPassword = publicPage(async (app, request) => {
   const { form, show, http } = request;
-  const email = (given(form, 'email') ?? '').trim();
+  const email = (param(form, 'email') ?? '').trim();
   const fault = email === '' ? 'Your e-mail address is needed.' : emailFault(email);
   if (fault) return show((formToken) => forgotPasswordPage({ formToken, email, fault }), { status: 400 });
   const limit = await countMail(app, email, http.ip);
@@ -43,18 +43,18 @@ async function composeReset(app: App, email: string): Promise<Mail | undefined> 
 }
 
 export const showResetPassword = publicPage(async (app, request) => {
-  const text = given(request.query, 'token') ?? '';
+  const text = param(request.query, 'token') ?? '';
   const user = await userOfLink(app, readUserToken(text));
   return user ? resetForm(request, text, user) : deadLink(request, AGAIN);
 });
 
 export const resetPassword = publicPage(async (app, request) => {
   const { form, browser, http } = request;
-  const text = given(form, 'token') ?? '';
+  const text = param(form, 'token') ?? '';
   const link = readUserToken(text);
   const user = await userOfLink(app, link);
   if (!link || !user) return deadLink(request, AGAIN);
-  const password = given(form, 'password') ?? '';
+  const password = param(form, 'password') ?? '';
   const fault = passwordFault(password, [user.email, user.name ?? '']);
   if (fault) return resetForm(request, text, user, fault);
 
@@ -67,7 +67,7 @@ export const resetPassword = publicPage(async (app, request) => {
   await recordEvent(app, http, user.id, 'password_reset');
   app.mailer.post('password_notice', async () => passwordNotice(user.email, app.config.baseUrl));
   // Strangers' guesses must not keep this browser out now.
-  browser.remember(user.id);
+  browser.rememberDevice(user.id);
   return withHeaders(redirect('/login?done=reset'), browser.headers());
 });
 
@@ -78,7 +78,7 @@ async function userOfLink(app: App, link: UserToken | undefined): Promise<User |
   return user?.disabledAt === null ? user : undefined;
 }
 
-function resetForm({ show }: PublicRequest, token: string, { email }: User, fault?: string): Answer {
+function resetForm({ show }: PublicRequest, token: string, { email }: User, fault?: string): HttpResponse {
   return show((formToken) => resetPasswordPage({ formToken, token, email, fault }), {
     status: fault ? 400 : 200,
   });

@@ -1,5 +1,5 @@
 import { nameFault } from '../protocol/name.ts';
-import { given } from '../protocol/parameters.ts';
+import { param } from '../protocol/parameters.ts';
 import type { ProfileChanges } from '../store/store.ts';
 
 export type ProfileInput = {
@@ -10,11 +10,11 @@ export type ProfileInput = {
 };
 export type ProfileFaults = { readonly [Field in keyof ProfileInput]?: string | undefined };
 
-const LONGEST_PICTURE = 500;
+const MAX_PICTURE_LENGTH = 500;
 const USER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$/;
 
 export function readProfile(form: ReadonlyMap<string, string>): ProfileInput {
-  const text = (name: string) => (given(form, name) ?? '').trim();
+  const text = (name: string) => (param(form, name) ?? '').trim();
   return {
     name: text('name'),
     preferredUsername: text('preferred_username'),
@@ -31,7 +31,7 @@ export function profileFaults({ name, preferredUsername, picture, locale }: Prof
     faults.preferredUsername =
       'Up to 40 letters, digits, dots, dashes and underscores; a letter or digit first.';
   if (picture !== '' && !isPictureUrl(picture))
-    faults.picture = `An address of at most ${LONGEST_PICTURE} characters that begins with https://`;
+    faults.picture = `An address of at most ${MAX_PICTURE_LENGTH} characters that begins with https://`;
   if (locale !== '' && canonicalLocale(locale) === undefined)
     faults.locale = 'A language such as en, de-CH or pt-BR.';
   return faults;
@@ -49,7 +49,7 @@ export function profileChanges({ name, preferredUsername, picture, locale }: Pro
 
 /** Other people's browsers will load it: nothing but https, and no user name in it. */
 function isPictureUrl(text: string): boolean {
-  if (text.length > LONGEST_PICTURE || !/^https:\/\/[\x21-\x7e]+$/.test(text) || !URL.canParse(text))
+  if (text.length > MAX_PICTURE_LENGTH || !/^https:\/\/[\x21-\x7e]+$/.test(text) || !URL.canParse(text))
     return false;
   const url = new URL(text);
   return url.protocol === 'https:' && !url.username && !url.password && !/["<>\\^`{|}]/.test(text);

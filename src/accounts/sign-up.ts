@@ -1,34 +1,34 @@
-import { type Answer, redirect, withHeaders } from '../answer.ts';
 import type { App } from '../app.ts';
+import { type HttpResponse, redirect, withHeaders } from '../http/response.ts';
+import { addressTakenMail, signUpMail } from '../mail/mail-texts.ts';
+import type { Mail } from '../mail/mailer.ts';
 import { checkMailPage, confirmSignUpPage, type SignUpFaults, signUpPage } from '../pages/sign-up.ts';
+import { MAX_PASSWORD_LENGTH, passwordFault } from '../passwords/passwords.ts';
 import { newId } from '../protocol/credentials.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { nameFault } from '../protocol/name.ts';
-import { given } from '../protocol/parameters.ts';
+import { param } from '../protocol/parameters.ts';
 import type { SignUp } from '../store/account-records.ts';
-import type { Mail } from './mail.ts';
 import { countMail } from './mail-limits.ts';
-import { addressTakenMail, signUpMail } from './mail-texts.ts';
 import { hashMailedToken, isMailedToken, newMailedToken } from './mailed-token.ts';
-import { LONGEST_PASSWORD, passwordFault } from './passwords.ts';
 import { deadLink, type PublicRequest, publicPage, tooManyMails } from './public-form.ts';
 import { safeReturnTo } from './return-to.ts';
-import { recordEvent } from './security-log.ts';
+import { recordEvent } from './security-events.ts';
 
 /** docs/decisions/021-sign-up.md: an account begins when its address is proven, and nobody learns which addresses have one. */
 const LINK_TTL_MS = 24 * 3600_000;
 
 export const showSignUp = publicPage(async (_app, { browser, query, show }) => {
   if (await browser.user()) return redirect('/account');
-  browser.keepReturnTo(safeReturnTo(given(query, 'return_to')));
+  browser.keepReturnTo(safeReturnTo(param(query, 'return_to')));
   return show((formToken) => signUpPage({ formToken, name: '', email: '', faults: {} }));
 });
 
 export const signUp = publicPage(async (app, request) => {
   const { form, show, http, browser } = request;
-  const name = (given(form, 'name') ?? '').trim();
-  const email = (given(form, 'email') ?? '').trim();
-  const password = given(form, 'password') ?? '';
+  const name = (param(form, 'name') ?? '').trim();
+  const email = (param(form, 'email') ?? '').trim();
+  const password = param(form, 'password') ?? '';
   const faults = faultsOf(name, email, password);
   if (Object.values(faults).some(Boolean))
     return show((formToken) => signUpPage({ formToken, name, email, faults }), { status: 400 });
@@ -37,7 +37,7 @@ export const signUp = publicPage(async (app, request) => {
   if (limit.outcome === 'wait') return tooManyMails(request, limit.seconds);
   // Hashed before anybody looks whether the address is taken, so that both take the same time.
   const passwordHash = await app.passwords.hash(password);
-  const asked = { email, name, passwordHash, browserHash: browser.mark ?? '' };
+  const asked = { email, name, passwordHash, browserHash: browser.browserIdHash ?? '' };
   if (limit.outcome === 'send') app.mailer.post('sign_up', () => composeSignUp(app, asked));
   return show(() => checkMailPage({ email, about: 'sign_up' }));
 });
@@ -62,7 +62,7 @@ async function composeSignUp(app: App, asked: SignUp): Promise<Mail> {
 
 /** Opening the link changes nothing: mail scanners open links too. The button does. */
 export const showConfirmSignUp = publicPage(async (app, request) => {
-  const token = given(request.query, 'token') ?? '';
+  const token = param(request.query, 'token') ?? '';
   const pending = await findPending(app, token);
   if (!pending) return deadLink(request, { path: '/signup', label: 'Sign up again' });
   return confirmForm(request, token, pending);
@@ -70,7 +70,7 @@ export const showConfirmSignUp = publicPage(async (app, request) => {
 
 export const confirmSignUp = publicPage(async (app, request) => {
   const { form, browser, http } = request;
-  const token = given(form, 'token') ?? '';
+  const token = param(form, 'token') ?? '';
   const pending = await findPending(app, token);
   if (!pending) return deadLink(request, { path: '/signup', label: 'Sign up again' });
   if (!(await isAsker(app, request, pending)))
@@ -94,7 +94,7 @@ async function findPending(app: App, token: string): Promise<SignUp | undefined>
 }
 
 const sameBrowser = ({ browser }: PublicRequest, { browserHash }: SignUp): boolean =>
-  browserHash !== '' && browser.mark === browserHash;
+  browserHash !== '' && browser.browserIdHash === browserHash;
 
 /**
  * Whoever opens the link need not be who chose the password: somebody may have signed up with another
@@ -102,11 +102,11 @@ const sameBrowser = ({ browser }: PublicRequest, { browserHash }: SignUp): boole
  */
 async function isAsker(app: App, request: PublicRequest, pending: SignUp): Promise<boolean> {
   if (sameBrowser(request, pending)) return true;
-  const password = given(request.form, 'password') ?? '';
-  return password.length <= 4 * LONGEST_PASSWORD && app.passwords.verify(password, pending.passwordHash);
+  const password = param(request.form, 'password') ?? '';
+  return password.length <= 4 * MAX_PASSWORD_LENGTH && app.passwords.verify(password, pending.passwordHash);
 }
 
-function confirmForm(request: PublicRequest, token: string, pending: SignUp, error?: string): Answer {
+function confirmForm(request: PublicRequest, token: string, pending: SignUp, error?: string): HttpResponse {
   const { email } = pending;
   const askPassword = !sameBrowser(request, pending);
   return request.show((formToken) => confirmSignUpPage({ formToken, token, email, askPassword, error }), {

@@ -1,13 +1,13 @@
-import { redirect } from '../answer.ts';
 import type { App } from '../app.ts';
-import type { HttpRequest } from '../http-request.ts';
+import type { HttpRequest } from '../http/request.ts';
+import { redirect } from '../http/response.ts';
 import { verifyEmailPage } from '../pages/verify-email.ts';
-import { given } from '../protocol/parameters.ts';
+import { param } from '../protocol/parameters.ts';
 import type { LinkPurpose } from '../store/account-records.ts';
 import type { User } from '../store/store.ts';
 import { hashMailedToken, newMailedToken, readUserToken } from './mailed-token.ts';
 import { deadLink, publicPage } from './public-form.ts';
-import { recordEvent } from './security-log.ts';
+import { recordEvent } from './security-events.ts';
 
 const LINK_TTL_MS = 24 * 3600_000;
 const NEXT = { path: '/account', label: 'Go to your account' };
@@ -29,7 +29,7 @@ export async function newVerifyLink(
 
 /** Opening the link changes nothing: mail scanners open links too. The button does. */
 export const showVerifyEmail = publicPage(async (app, request) => {
-  const text = given(request.query, 'token') ?? '';
+  const text = param(request.query, 'token') ?? '';
   const link = readUserToken(text);
   if (!link) return deadLink(request, NEXT);
   for (const purpose of PURPOSES) {
@@ -41,7 +41,7 @@ export const showVerifyEmail = publicPage(async (app, request) => {
 });
 
 export const verifyEmail = publicPage(async (app, request) => {
-  const link = readUserToken(given(request.form, 'token'));
+  const link = readUserToken(param(request.form, 'token'));
   if (!link) return deadLink(request, NEXT);
   const take = (purpose: VerifyPurpose) =>
     app.store.mailLinks.take(link.userId, link.tokenHash, purpose, app.now());

@@ -19,6 +19,7 @@ import {
 } from '../protocol/scope.ts';
 import type { Application, ApplicationSecret, Store } from '../store/store.ts';
 import { withStore } from './database.ts';
+import { DAY, parseOverlap } from './duration-option.ts';
 import {
   addAction,
   addGroup,
@@ -31,7 +32,6 @@ import {
   readableTime,
   table,
 } from './output.ts';
-import { DAY, parseOverlap } from './overlap.ts';
 import { unknownUser } from './users.ts';
 
 const SHOWN_ONCE =
@@ -219,8 +219,8 @@ function show(clientId: string): Promise<Result> {
       ['owner', owner ?? '(no longer there)'],
       ['scope', formatScope(scope) + leaveOut],
       ['created', readableTime(createdAt)],
-      ...redirectUris.map((uri, place) => [place === 0 ? 'redirect URIs' : '', uri]),
-      ...secrets.map((secret, place) => [place === 0 ? 'secrets' : '', secretInWords(secret, Date.now())]),
+      ...redirectUris.map((uri, index) => [index === 0 ? 'redirect URIs' : '', uri]),
+      ...secrets.map((secret, index) => [index === 0 ? 'secrets' : '', secretInWords(secret, Date.now())]),
     ];
     return { text: `${printable(name)}\n${table(details, '  ')}`, json: applicationJson(application, owner) };
   });

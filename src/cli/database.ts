@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { type Config, readConfig } from '../config.ts';
-import { DatabaseUnavailable, OutcomeUnknown } from '../store/driver.ts';
+import { DatabaseUnavailable, OutcomeUnknown } from '../store/drivers/driver.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { CommandFailed } from './output.ts';
@@ -71,9 +71,9 @@ export function inWords(error: unknown, config: Config): unknown {
   const { errcode, code } = cause as Error & { errcode?: number; code?: string };
   const ofSystem = sqlitePath(config) === undefined ? undefined : 'Check POSTERN_DATA_DIR.';
   const advice = errcode === undefined ? (ADVICE_BY_CODE[code ?? ''] ?? ofSystem) : ADVICE[errcode & 0xff];
-  const place = sqlitePath(config) ?? 'behind POSTERN_DATABASE_URL';
+  const location = sqlitePath(config) ?? 'behind POSTERN_DATABASE_URL';
   const chain = causes.slice(0, causes.indexOf(cause) + 1).map(({ message }) => message);
-  const message = `The database ${place} cannot be used: ${chain.join(': ')}.`;
+  const message = `The database ${location} cannot be used: ${chain.join(': ')}.`;
   return new CommandFailed(advice ? `${message} ${advice}` : message, { cause: error });
 }
 

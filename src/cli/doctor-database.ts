@@ -1,17 +1,17 @@
 import { existsSync } from 'node:fs';
 import { type Config, isPostgres } from '../config.ts';
-import { loadSecret, matchesFingerprint, secretFile } from '../keys.ts';
-import type { Driver, Row } from '../store/driver.ts';
-import { SealingKeys } from '../store/keys.ts';
+import { loadSecret, matchesFingerprint, secretFile } from '../keys/keyring.ts';
+import type { Driver, Row } from '../store/drivers/driver.ts';
 import { allMigrations } from '../store/migrations.ts';
 import { openDriver } from '../store/open.ts';
+import { SqlSigningKeys } from '../store/signing-keys.ts';
 import { inWords, sqlitePath } from './database.ts';
-import { type Finding, fault, ok, warning } from './finding.ts';
+import { type Finding, fault, ok, warning } from './doctor-check.ts';
 
-const OLDEST_POSTGRES = 14;
-const PATIENCE_MS = 3_000;
+const MIN_POSTGRES_VERSION = 14;
+const TIMEOUT_MS = 3_000;
 /** Clocks this far apart make tokens end early or late, and windows of the limits differ. */
-const LARGEST_SKEW_MS = 1_000;
+const MAX_CLOCK_SKEW_MS = 1_000;
 
 /** Looks and changes nothing: not even the schema. */
 export async function examineDatabase(config: Config): Promise<Finding[]> {
@@ -19,7 +19,7 @@ export async function examineDatabase(config: Config): Promise<Finding[]> {
   if (path && !existsSync(path)) return [ok('There is no database yet: the first start makes it.')];
   let driver: Driver | undefined;
   try {
-    driver = openDriver(config.databaseUrl, { connections: 1, patienceMs: PATIENCE_MS });
+    driver = openDriver(config.databaseUrl, { connections: 1, timeoutMs: TIMEOUT_MS });
     const engine = isPostgres(config.databaseUrl) ? await postgres(driver, config) : await sqlite(driver);
     const { findings, current } = await schema(driver);
     return [...engine, ...findings, ...(current ? await secret(driver, config) : [])];
@@ -48,8 +48,8 @@ async function postgres(driver: Driver, config: Config): Promise<Finding[]> {
       current_setting('max_connections')::int AS connections, current_setting('server_encoding') AS encoding`,
   );
   const findings = [ok(`The database answers: PostgreSQL ${row.version}.`)];
-  if (Number(row.number) < OLDEST_POSTGRES * 10_000)
-    findings.push(fault('This PostgreSQL is too old.', `Upgrade it to ${OLDEST_POSTGRES} or later.`));
+  if (Number(row.number) < MIN_POSTGRES_VERSION * 10_000)
+    findings.push(fault('This PostgreSQL is too old.', `Upgrade it to ${MIN_POSTGRES_VERSION} or later.`));
   if (row.standby === 1)
     findings.push(fault('This server is a standby and takes no writes.', 'Connect to the primary.'));
   if (row.encoding !== 'UTF8')
@@ -79,7 +79,7 @@ function room(row: Row, config: Config): Finding[] {
 
 function clock(before: number, there: number, after: number): Finding {
   const skew = there < before ? before - there : Math.max(0, there - after);
-  if (skew <= LARGEST_SKEW_MS) return ok('The clock here and the database’s agree.');
+  if (skew <= MAX_CLOCK_SKEW_MS) return ok('The clock here and the database’s agree.');
   return fault(
     `The clock here and the database’s differ by ${(skew / 1000).toFixed(1)} seconds.`,
     'Run a time service (chrony, systemd-timesyncd) on both.',
@@ -110,7 +110,7 @@ async function schema(driver: Driver): Promise<{ findings: Finding[]; current: b
 }
 
 async function secret(driver: Driver, config: Config): Promise<Finding[]> {
-  const fingerprint = await new SealingKeys(driver).fingerprint();
+  const fingerprint = await new SqlSigningKeys(driver).fingerprint();
   const known = config.secret !== undefined || existsSync(secretFile(config));
   if (!known || fingerprint === undefined) return [];
   if (await matchesFingerprint(loadSecret(config), fingerprint))

@@ -3,10 +3,10 @@ import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import { type Config, ConfigError, readConfig } from '../config.ts';
-import { loadSecret, secretFile } from '../keys.ts';
+import { loadSecret, secretFile } from '../keys/keyring.ts';
 import { sqlitePath } from './database.ts';
+import { type Finding, fault, ok, warning } from './doctor-check.ts';
 import { examineDatabase } from './doctor-database.ts';
-import { type Finding, fault, ok, warning } from './finding.ts';
 import { addAction, type Result, table } from './output.ts';
 
 const NETWORK_MS = 3_000;

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { adoptSecret, Keyring, loadSecret, longestLife, secretBelongs } from '../keys.ts';
-import { type KeyState, SETTLING_MS } from '../protocol/key-schedule.ts';
+import { adoptSecret, claimDatabase, Keyring, loadSecret, maxTokenTtlMs } from '../keys/keyring.ts';
+import { PENDING_MS, type ScheduledKeyState } from '../protocol/key-schedule.ts';
 import { type Opened, withStore } from './database.ts';
 import { addAction, addGroup, CommandFailed, isoTime, type Result, readableTime, table } from './output.ts';
 
 const SALT_BYTES = 32;
-const LARGEST_NUMBER = 65_535;
+const MAX_NUMBER = 65_535;
 
 export function addKeysCommands(program: Command): void {
   const keys = addGroup(program, 'keys', 'list and rotate the keys that seal codes and tokens');
@@ -38,27 +38,27 @@ function listKeys(): Promise<Result> {
   });
 }
 
-async function statesOf({ store, config }: Opened): Promise<KeyState[]> {
-  const keyring = new Keyring('a list needs no secret', longestLife(config));
+async function statesOf({ store, config }: Opened): Promise<ScheduledKeyState[]> {
+  const keyring = new Keyring('a list needs no secret', maxTokenTtlMs(config));
   await keyring.reload(store.keys, Date.now());
   return keyring.states(Date.now());
 }
 
-const createdAt = ({ key }: KeyState): string =>
+const createdAt = ({ key }: ScheduledKeyState): string =>
   key.createdAt === 0 ? 'with the secret' : readableTime(key.createdAt);
 
-function inPlainWords({ state, endsAt }: KeyState): string {
+function inPlainWords({ state, endsAt }: ScheduledKeyState): string {
   switch (state) {
-    case 'settling':
+    case 'pending':
       return 'new: seals in a moment, when every node has read it';
-    case 'seals':
+    case 'signing':
       return 'seals and opens';
-    case 'opens':
-      return endsAt === undefined ? 'opens' : `opens until ${readableTime(endsAt)}`;
+    case 'verifying':
+      return endsAt === undefined ? 'verifying' : `opens until ${readableTime(endsAt)}`;
   }
 }
 
-const stateJson = ({ key, state, endsAt }: KeyState) => ({
+const stateJson = ({ key, state, endsAt }: ScheduledKeyState) => ({
   number: key.number,
   created_at: key.createdAt === 0 ? null : isoTime(key.createdAt),
   state,
@@ -67,17 +67,17 @@ const stateJson = ({ key, state, endsAt }: KeyState) => ({
 
 function rotateKeys(): Promise<Result> {
   return withStore(async ({ store, config }) => {
-    if (!(await secretBelongs(store.keys, loadSecret(config))))
+    if (!(await claimDatabase(store.keys, loadSecret(config))))
       throw new CommandFailed('This database belongs to another POSTERN_SECRET: no key was made.');
     const records = await store.keys.list();
     const number = Math.max(1, ...records.map((record) => record.number)) + 1;
-    if (number > LARGEST_NUMBER) throw new CommandFailed(`All ${LARGEST_NUMBER} key numbers are used up.`);
+    if (number > MAX_NUMBER) throw new CommandFailed(`All ${MAX_NUMBER} key numbers are used up.`);
     const salt = randomBytes(SALT_BYTES).toString('base64url');
     if (!(await store.keys.add({ number, salt, createdAt: Date.now() })))
       throw new CommandFailed('Another key was made at the same moment. See: bin/postern keys list');
     return {
       text:
-        `Made key ${number}. Running nodes seal with it from ${SETTLING_MS / 1000} seconds on; ` +
+        `Made key ${number}. Running nodes seal with it from ${PENDING_MS / 1000} seconds on; ` +
         'what was sealed before stays valid until it expires.\nSee all with: bin/postern keys list',
       json: { number },
     };
@@ -87,7 +87,7 @@ function rotateKeys(): Promise<Result> {
 function adoptPresentSecret({ yes }: { yes?: boolean }): Promise<Result> {
   return withStore(async ({ store, config }) => {
     const secret = loadSecret(config);
-    if (await secretBelongs(store.keys, secret))
+    if (await claimDatabase(store.keys, secret))
       return { text: 'This database belongs to this secret already.', json: { adopted: false } };
     if (!yes) {
       throw new CommandFailed(

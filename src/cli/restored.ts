@@ -44,7 +44,7 @@ async function endGrants(store: Store): Promise<number> {
   let from: SweepPosition | undefined = { userId: '', grantId: '' };
   let ended = 0;
   while (from) {
-    const step: Awaited<ReturnType<Store['grants']['endAll']>> = await store.grants.endAll(
+    const step: Awaited<ReturnType<Store['grants']['revokeAll']>> = await store.grants.revokeAll(
       from,
       A_STEP,
       'database_restored',

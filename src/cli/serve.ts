@@ -4,23 +4,23 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { destination, pino } from 'pino';
-import { Mailer } from '../accounts/mail.ts';
-import { Passwords } from '../accounts/passwords.ts';
 import type { App } from '../app.ts';
 import { type Config, isPostgres, readConfig } from '../config.ts';
-import { Keyring, loadSecret, longestLife, secretBelongs, secretFile } from '../keys.ts';
-import { loadObservers, observeDatabase } from '../observers.ts';
-import { PosternServer } from '../server.ts';
+import { PosternServer } from '../http/server.ts';
+import { claimDatabase, Keyring, loadSecret, maxTokenTtlMs, secretFile } from '../keys/keyring.ts';
+import { Mailer } from '../mail/mailer.ts';
+import { loadObservers, observeDatabase } from '../observability/observers.ts';
+import { Passwords } from '../passwords/passwords.ts';
 import { openStore, type StoreOptions } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { Sweeper } from '../sweeper.ts';
 import { inWords } from './database.ts';
+import { listenForScrapes, listenForWorkersScrapes } from './metrics-listener.ts';
 import { CommandFailed, explainListenError } from './output.ts';
-import { listenForScrapes, listenForWorkersScrapes } from './scrapes.ts';
 import { superviseWorkers } from './workers.ts';
 
 const DRAIN_MS = 10_000;
-const MOST_WORKERS = 128;
+const MAX_WORKERS = 128;
 
 export function addServeCommand(program: Command): void {
   program
@@ -32,8 +32,8 @@ export function addServeCommand(program: Command): void {
 
 function workers(text: string): number {
   if (text === 'auto') return availableParallelism();
-  if (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST_WORKERS) return Number(text);
-  throw new InvalidArgumentError(`It must be a number from 1 to ${MOST_WORKERS}, or auto.`);
+  if (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= MAX_WORKERS) return Number(text);
+  throw new InvalidArgumentError(`It must be a number from 1 to ${MAX_WORKERS}, or auto.`);
 }
 
 async function serve(config: Config, count: number): Promise<void> {
@@ -57,7 +57,7 @@ async function serveHere(config: Config): Promise<void> {
   const observers = await loadObservers(config, log);
   const options = { connections: config.databaseConnections, observe: observeDatabase(observers) };
   await openAtStart(config, options, async (store, secret) => {
-    const keys = new Keyring(secret, longestLife(config));
+    const keys = new Keyring(secret, maxTokenTtlMs(config));
     await keys.reload(store.keys, Date.now());
     const [passwords, mailer] = [new Passwords(), new Mailer(config, log)];
     await run({ ...observers, config, store, keys, passwords, mailer, now: Date.now, log }, keys);
@@ -75,7 +75,7 @@ async function openAtStart(
   const store = openStore(config.databaseUrl, options);
   try {
     await store.migrate();
-    if (!(await secretBelongs(store.keys, secret))) throw new CommandFailed(WRONG_SECRET);
+    if (!(await claimDatabase(store.keys, secret))) throw new CommandFailed(WRONG_SECRET);
     await next(store, secret);
   } catch (error) {
     await store.close();
@@ -121,10 +121,10 @@ async function run(app: App, keys: Keyring): Promise<void> {
 
 /** For the person at the terminal; the log on standard output is for machines. */
 function greet(config: Config, firstStart: boolean): void {
-  const place = isPostgres(config.databaseUrl)
+  const database = isPostgres(config.databaseUrl)
     ? 'Database: PostgreSQL, with the key of POSTERN_SECRET'
     : `Data and key: ${config.dataDir}`;
-  const lines = [`Postern listens on ${config.baseUrl}`, place];
+  const lines = [`Postern listens on ${config.baseUrl}`, database];
   if (firstStart) lines.push('The key was made just now. Keep a copy: without it every token ends.');
   if (config.smtpUrl === undefined)
     lines.push(

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Config, databaseUrlIsRight, isPostgres, readConfig } from '../config.ts';
-import { loadSecret, secretBelongs, secretFile } from '../keys.ts';
+import { claimDatabase, loadSecret, secretFile } from '../keys/keyring.ts';
 import { openStore } from '../store/open.ts';
 import { TransferRefused, type TransferredTable, transfer } from '../store/transfer.ts';
 import { inWords } from './database.ts';
@@ -50,7 +50,7 @@ async function runTransfer(options: Options): Promise<Result> {
 async function prepare(config: Config, to: string): Promise<void> {
   await withSchema(config, config.databaseUrl, async (store) => {
     const known = config.secret !== undefined || existsSync(secretFile(config));
-    if (known && !(await secretBelongs(store.keys, loadSecret(config)))) {
+    if (known && !(await claimDatabase(store.keys, loadSecret(config)))) {
       throw new CommandFailed(
         'Nothing was transferred: POSTERN_SECRET is not the one that the tokens of this database are sealed with.',
       );

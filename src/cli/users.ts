@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
-import { Passwords, passwordFault } from '../accounts/passwords.ts';
+import { Passwords, passwordFault } from '../passwords/passwords.ts';
 import { newId } from '../protocol/credentials.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { nameFault } from '../protocol/name.ts';
@@ -22,7 +22,7 @@ import {
 
 const PASSWORD_HELP = 'the password; - reads it from standard input, left out it is asked for';
 /** Far beyond the longest password: enough to tell that what comes in is none. */
-const LONGEST_INPUT = 4096;
+const MAX_INPUT_LENGTH = 4096;
 export function addUsersCommands(program: Command): void {
   const users = addGroup(program, 'users', 'create, list and change user accounts');
 
@@ -198,7 +198,7 @@ async function readLine(input: AsyncIterable<Buffer>): Promise<string> {
   for await (const chunk of input) {
     chunks.push(chunk);
     length += chunk.length;
-    if (length > LONGEST_INPUT) break;
+    if (length > MAX_INPUT_LENGTH) break;
   }
   const line = Buffer.concat(chunks)
     .toString('utf8')

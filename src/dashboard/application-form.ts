@@ -22,7 +22,7 @@ export type ReadForm =
 
 type Fields = ReadonlyMap<string, string>;
 
-const MOST_ERRORS = 20;
+const MAX_ERRORS = 20;
 
 /** What the form of a new application holds. */
 export const BLANK: ApplicationInput = {
@@ -106,7 +106,7 @@ type Line = { readonly number: number; readonly uri: string };
 function readLines(text: string): Line[] {
   return text
     .split('\n')
-    .map((line, place) => ({ number: place + 1, uri: line.trim() }))
+    .map((line, index) => ({ number: index + 1, uri: line.trim() }))
     .filter(({ uri }) => uri !== '');
 }
 
@@ -121,5 +121,5 @@ function redirectUriErrors(lines: readonly Line[]): string[] {
     firstLineOf.set(uri, number);
     return [];
   });
-  return [...faults(redirectUriCountFault(lines.length)), ...found.slice(0, MOST_ERRORS)];
+  return [...faults(redirectUriCountFault(lines.length)), ...found.slice(0, MAX_ERRORS)];
 }

@@ -1,14 +1,14 @@
-import { type Answer, redirect } from '../answer.ts';
 import type { App } from '../app.ts';
-import { queryOf } from '../form.ts';
-import { page } from '../page-answer.ts';
+import { queryOf } from '../http/form.ts';
+import { htmlResponse } from '../http/html-response.ts';
+import { type HttpResponse, redirect } from '../http/response.ts';
 import { type ApplicationProps, applicationPage } from '../pages/application.ts';
 import { nearWords } from '../pages/usage.ts';
 import { exampleAuthorizeUrl } from '../protocol/application.ts';
 import { newId } from '../protocol/credentials.ts';
 import { formatScope } from '../protocol/scope.ts';
 import { inputOf, readApplicationForm } from './application-form.ts';
-import { applicationPath, notFound, type OwnedRequest, owned } from './owned.ts';
+import { applicationPath, notFound, type OwnedAppRequest, requireOwnedApp } from './require-owned-app.ts';
 import { secretViews } from './secret-view.ts';
 import { nearLimit } from './usage.ts';
 
@@ -25,7 +25,7 @@ const DONE = new Map([
 ]);
 
 /** GET /dashboard/apps/:client_id */
-export const showApplication = owned(async (app, request) => {
+export const showApplication = requireOwnedApp(async (app, request) => {
   const done = DONE.get(queryOf(request.http).get('done') ?? '');
   const peak = await nearLimit(app, request.application.clientId);
   const limitNotice = peak === undefined ? undefined : nearWords(peak, app.config.rateLimit);
@@ -33,7 +33,7 @@ export const showApplication = owned(async (app, request) => {
 });
 
 /** POST /dashboard/apps/:client_id */
-export const saveApplication = owned(async (app, request) => {
+export const saveApplication = requireOwnedApp(async (app, request) => {
   const { form, application, applications } = request;
   const read = readApplicationForm(form, inputOf(application));
   if ('errors' in read) return applicationAnswer(app, request, read, 400);
@@ -42,29 +42,29 @@ export const saveApplication = owned(async (app, request) => {
 });
 
 /** POST /dashboard/apps/:client_id/disable. When it is disabled already, that is what was wanted. */
-export const disableApplication = owned(async (app, { application, applications }) => {
+export const disableApplication = requireOwnedApp(async (app, { application, applications }) => {
   await applications.disable(application.clientId, app.now());
   return doneAnswer(application.clientId, 'disabled');
 });
 
 /** POST /dashboard/apps/:client_id/enable */
-export const enableApplication = owned(async (app, request) => {
+export const enableApplication = requireOwnedApp(async (app, request) => {
   const { application, applications } = request;
   const enabled = await applications.enable(application.clientId, app.now());
   if (enabled || application.disabledBy === null) return doneAnswer(application.clientId, 'enabled');
   return applicationAnswer(app, request, {}, 409);
 });
 
-export function doneAnswer(clientId: string, done: string): Answer {
-  return redirect(`${applicationPath(clientId)}?done=${done}`, { client: clientId, reason: done });
+export function doneAnswer(clientId: string, done: string): HttpResponse {
+  return redirect(`${applicationPath(clientId)}?done=${done}`, { clientId: clientId, reason: done });
 }
 
 export function applicationAnswer(
   app: App,
-  { application, frame }: OwnedRequest,
+  { application, frame }: OwnedAppRequest,
   props: Partial<ApplicationProps>,
   status = 200,
-): Answer {
+): HttpResponse {
   const { baseUrl } = app.config;
   const now = app.now();
   const content = applicationPage({
@@ -93,5 +93,5 @@ export function applicationAnswer(
     now,
     ...props,
   });
-  return page(content, { status });
+  return htmlResponse(content, { status });
 }

@@ -1,12 +1,12 @@
-import { signedIn } from '../accounts/signed-in.ts';
-import { queryOf } from '../form.ts';
-import { page } from '../page-answer.ts';
+import { requireUser } from '../accounts/require-user.ts';
+import { queryOf } from '../http/form.ts';
+import { htmlResponse } from '../http/html-response.ts';
 import { dashboardPage } from '../pages/dashboard.ts';
 import { isPlayground } from '../protocol/application.ts';
 import { liveSecrets } from './secret-view.ts';
 
 /** GET /dashboard */
-export const showApplications = signedIn(async (app, { http, user, frame }) => {
+export const showApplications = requireUser(async (app, { http, user, frame }) => {
   const now = app.now();
   const all = await app.store.applications.ownedBy(user.id).list();
   const applications = all.filter(({ clientId }) => !isPlayground(clientId));
@@ -21,5 +21,5 @@ export const showApplications = signedIn(async (app, { http, user, frame }) => {
       liveSecrets: liveSecrets(application, now).length,
     })),
   });
-  return page(content);
+  return htmlResponse(content);
 });

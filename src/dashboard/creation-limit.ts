@@ -16,12 +16,12 @@ export class CreationLimit {
   async count(now: number): Promise<number | undefined> {
     const { startedAt, count } = await this.#app.store.counters.hit(this.#key, HOUR_MS, now, now);
     if (count <= this.#app.config.appCreationLimit) return undefined;
-    await this.takeBack();
+    await this.refund();
     return startedAt + HOUR_MS;
   }
 
   /** Nothing was created after all. */
-  async takeBack(): Promise<void> {
-    await this.#app.store.counters.takeBack(this.#key, HOUR_MS);
+  async refund(): Promise<void> {
+    await this.#app.store.counters.refund(this.#key, HOUR_MS);
   }
 }

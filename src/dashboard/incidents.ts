@@ -1,34 +1,36 @@
-import { page } from '../page-answer.ts';
+import { htmlResponse } from '../http/html-response.ts';
 import { incidentPage, incidentsPage } from '../pages/incidents.ts';
 import { presentationOf } from '../request-log/incidents.ts';
 import { RequestLog } from '../request-log/request-log.ts';
-import { isId, notFound, owned, parameter } from './owned.ts';
-import { titleOf } from './reasons.ts';
-import { verdictOf } from './verdict.ts';
+import { titleOf } from './failure-explanations.ts';
+import { diagnose } from './incident-diagnosis.ts';
+import { isId, notFound, parameter, requireOwnedApp } from './require-owned-app.ts';
 
-const MOST_SHOWN = 100;
+const MAX_SHOWN = 100;
 
 /** GET /dashboard/apps/:client_id/incidents */
-export const showIncidents = owned(async (app, { application, frame }) => {
+export const showIncidents = requireOwnedApp(async (app, { application, frame }) => {
   const { clientId, name } = application;
   await RequestLog.of(app).flush();
-  const incidents = await app.store.requestLog.incidents(clientId, MOST_SHOWN);
-  const judged = incidents.map((incident) => ({ ...incident, verdict: verdictOf(incident) }));
-  return page(incidentsPage({ frame, clientId, name, incidents: judged }));
+  const incidents = await app.store.requestLog.listIncidents(clientId, MAX_SHOWN);
+  const judged = incidents.map((incident) => ({ ...incident, diagnosis: diagnose(incident) }));
+  return htmlResponse(incidentsPage({ frame, clientId, name, incidents: judged }));
 });
 
 /** GET /dashboard/apps/:client_id/incidents/:id. What came after the cut is still in the log, if at all. */
-export const showIncident = owned(async (app, { http, application, frame }) => {
+export const showIncident = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
   const id = parameter(http, 'id');
   await RequestLog.of(app).flush();
-  const incident = isId(id) ? await app.store.requestLog.incident(clientId, id) : undefined;
+  const incident = isId(id) ? await app.store.requestLog.findIncident(clientId, id) : undefined;
   if (!incident) return notFound();
-  const later = (await app.store.requestLog.session(clientId, incident.session))
+  const later = (await app.store.requestLog.listByGrant(clientId, incident.grantTail))
     .map(presentationOf)
     .filter((one) => !incident.presentations.some((known) => known.id === one.id));
   const timeline = [...incident.presentations, ...later]
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
     .map((one) => ({ ...one, title: titleOf(one) }));
-  return page(incidentPage({ frame, clientId, name, incident, timeline, verdict: verdictOf(incident) }));
+  return htmlResponse(
+    incidentPage({ frame, clientId, name, incident, timeline, diagnosis: diagnose(incident) }),
+  );
 });

@@ -1,6 +1,6 @@
-import { type SignedInRequest, signedIn } from '../accounts/signed-in.ts';
-import { type Answer, redirect, withHeaders } from '../answer.ts';
-import { page } from '../page-answer.ts';
+import { requireUser, type UserRequest } from '../accounts/require-user.ts';
+import { htmlResponse } from '../http/html-response.ts';
+import { type HttpResponse, redirect, withHeaders } from '../http/response.ts';
 import { type NewApplicationProps, newApplicationPage } from '../pages/new-application.ts';
 import { newSecretPage } from '../pages/new-secret.ts';
 import { newClientId } from '../protocol/application.ts';
@@ -9,18 +9,18 @@ import { newId } from '../protocol/credentials.ts';
 import type { OwnedApplications } from '../store/store.ts';
 import { BLANK, readApplicationForm } from './application-form.ts';
 import { CreationLimit } from './creation-limit.ts';
-import { applicationPath, isId } from './owned.ts';
+import { applicationPath, isId } from './require-owned-app.ts';
 
 /** GET /dashboard/apps/new */
-export const showNewApplication = signedIn((_app, { frame }) =>
-  page(newApplicationPage({ frame, formId: newId(), input: BLANK })),
+export const showNewApplication = requireUser((_app, { frame }) =>
+  htmlResponse(newApplicationPage({ frame, formId: newId(), input: BLANK })),
 );
 
 /**
- * POST /dashboard/apps/new. The answer itself shows the secret, so that it is in no address and kept
+ * POST /dashboard/apps/new. The response itself shows the secret, so that it is in no address and kept
  * nowhere. A reload sends the form again: it is known by its id and leads to what it made.
  */
-export const createApplication = signedIn(
+export const createApplication = requireUser(
   async (app, request) => {
     const { user, form, frame } = request;
     const applications = app.store.applications.ownedBy(user.id);
@@ -30,7 +30,7 @@ export const createApplication = signedIn(
 
     const read = readApplicationForm(form, BLANK);
     const again = (props: Partial<NewApplicationProps>, status: number) =>
-      page(newApplicationPage({ frame, formId, input: read.input, ...props }), { status });
+      htmlResponse(newApplicationPage({ frame, formId, input: read.input, ...props }), { status });
     if ('errors' in read) return again({ errors: read.errors }, 400);
 
     const now = app.now();
@@ -38,8 +38,8 @@ export const createApplication = signedIn(
     const nextAt = await limit.count(now);
     if (nextAt !== undefined) {
       const minutes = Math.ceil((nextAt - now) / 60_000);
-      const answer = again({ limit: { most: app.config.appCreationLimit, nextAt, minutes } }, 429);
-      return withHeaders(answer, { 'retry-after': String(Math.ceil((nextAt - now) / 1000)) });
+      const response = again({ limit: { most: app.config.appCreationLimit, nextAt, minutes } }, 429);
+      return withHeaders(response, { 'retry-after': String(Math.ceil((nextAt - now) / 1000)) });
     }
     const application = { ...read.changes, clientId: newClientId(), secret: newClientSecret(), now };
     return create(applications, request, limit, application, formId);
@@ -49,26 +49,26 @@ export const createApplication = signedIn(
 
 async function create(
   applications: OwnedApplications,
-  { frame }: SignedInRequest,
+  { frame }: UserRequest,
   limit: CreationLimit,
   application: Parameters<OwnedApplications['create']>[0],
   formId: string,
-): Promise<Answer> {
+): Promise<HttpResponse> {
   const result = await applications.create(application, formId).catch(async (error) => {
-    await limit.takeBack();
+    await limit.refund();
     throw error;
   });
   if (result.outcome === 'repeated') {
-    await limit.takeBack();
+    await limit.refund();
     return toCreated(applications, result.clientId);
   }
   const { clientId, name, secret } = application;
-  return page(newSecretPage({ frame, clientId, name, secret, created: true }), {
-    note: { client: clientId },
+  return htmlResponse(newSecretPage({ frame, clientId, name, secret, created: true }), {
+    diagnostics: { clientId: clientId },
   });
 }
 
-async function toCreated(applications: OwnedApplications, clientId: string): Promise<Answer> {
+async function toCreated(applications: OwnedApplications, clientId: string): Promise<HttpResponse> {
   const there = await applications.find(clientId);
   return redirect(there ? `${applicationPath(clientId)}?done=created` : '/dashboard');
 }

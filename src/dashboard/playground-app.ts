@@ -18,7 +18,7 @@ export type PlaygroundApp = {
  */
 export async function playgroundApp(app: App, user: User): Promise<PlaygroundApp> {
   const clientId = PLAYGROUND_PREFIX + hash('sha256', user.id, 'hex').slice(0, 24);
-  const clientSecret = `postern_cs_${app.keys.pages.sign('playground secret', user.id)}`;
+  const clientSecret = `postern_cs_${app.keys.pageSigner.sign('playground secret', user.id)}`;
   const redirectUri = `${app.config.baseUrl}/dashboard/playground/callback`;
   const own = { clientId, clientSecret, redirectUri };
   const there = await app.store.applications.find(clientId);

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { App } from '../app.ts';
-import type { HttpRequest } from '../http-request.ts';
+import type { HttpRequest } from '../http/request.ts';
 import type { Exchange, RawRequest } from '../pages/playground-exchange.ts';
 import type { PlaygroundApp } from './playground-app.ts';
 
@@ -63,9 +63,9 @@ export class PlaygroundRequests {
       ip: this.#http.ip,
     };
     const sent = Buffer.from(form ? new URLSearchParams(form).toString() : '');
-    const answer = await this.#http.dispatch(received, sent);
-    const { status, body } = answer;
-    const shown = Object.entries(answer.headers).filter(([name]) => SHOWN.test(name));
+    const response = await this.#http.dispatch(received, sent);
+    const { status, body } = response;
+    const shown = Object.entries(response.headers).filter(([name]) => SHOWN.test(name));
     return {
       request,
       status,

@@ -1,8 +1,8 @@
-import { type SignedInRequest, signedIn } from '../accounts/signed-in.ts';
-import type { Answer } from '../answer.ts';
+import { requireUser, type UserRequest } from '../accounts/require-user.ts';
 import type { App } from '../app.ts';
-import { queryOf } from '../form.ts';
-import { page } from '../page-answer.ts';
+import { queryOf } from '../http/form.ts';
+import { htmlResponse } from '../http/html-response.ts';
+import type { HttpResponse } from '../http/response.ts';
 import { type Held, type PlaygroundProps, playgroundPage, STEPS, type Step } from '../pages/playground.ts';
 import type { Exchange } from '../pages/playground-exchange.ts';
 import { newId } from '../protocol/credentials.ts';
@@ -13,20 +13,20 @@ import { PlaygroundRequests } from './playground-requests.ts';
 const HELD = ['code', 'state', 'access_token', 'refresh_token', 'used_refresh_token'] as const;
 const LATE_MS = 12_000;
 /** So many requests at most are sent to reach the limit. */
-const MOST_REQUESTS = 100;
+const MAX_REQUESTS = 100;
 
 type Shown = Pick<PlaygroundProps, 'title' | 'words'> & Partial<PlaygroundProps>;
 type Stage = {
   readonly app: App;
-  readonly request: SignedInRequest;
+  readonly request: UserRequest;
   readonly own: PlaygroundApp;
   readonly send: PlaygroundRequests;
   readonly held: Held;
 };
 
 /** GET /dashboard/playground */
-export const showPlayground = signedIn(async (app, request) =>
-  answer(app, request, await playgroundApp(app, request.user), {
+export const showPlayground = requireUser(async (app, request) =>
+  response(app, request, await playgroundApp(app, request.user), {
     title: 'Playground',
     words: [
       'Walk the whole flow against this server and see every request and response: authorize, code, tokens, userinfo, refresh, reuse, revoke. Nothing needs installing.',
@@ -35,7 +35,7 @@ export const showPlayground = signedIn(async (app, request) =>
 );
 
 /** GET /dashboard/playground/callback: where the playground's own application gets its codes. */
-export const showPlaygroundCallback = signedIn(async (app, request) => {
+export const showPlaygroundCallback = requireUser(async (app, request) => {
   const own = await playgroundApp(app, request.user);
   const query = queryOf(request.http);
   const [code, state] = [query.get('code'), query.get('state')];
@@ -47,9 +47,9 @@ export const showPlaygroundCallback = signedIn(async (app, request) => {
     const words = [
       'No code came back: the user refused, or the request was wrong. The parameter error says which.',
     ];
-    return answer(app, request, own, { title: 'No code', words, callback });
+    return response(app, request, own, { title: 'No code', words, callback });
   }
-  return answer(app, request, own, {
+  return response(app, request, own, {
     title: 'A code',
     words: ['The user said yes. The code works once, for a few minutes, and only with the verifier.'],
     callback,
@@ -58,14 +58,14 @@ export const showPlaygroundCallback = signedIn(async (app, request) => {
 });
 
 /** POST /dashboard/playground: one step. */
-export const runPlayground = signedIn(
+export const runPlayground = requireUser(
   async (app, request) => {
     const own = await playgroundApp(app, request.user);
     const step = STEPS.find((one) => one === request.form.get('step'));
     const held: Held = Object.fromEntries(HELD.map((name) => [name, request.form.get(name) || undefined]));
     const send = new PlaygroundRequests(app, request.http, own);
     const shown = step && (await RUN[step]({ app, request, own, send, held }));
-    return answer(app, request, own, shown ?? { title: 'Playground', words: [] });
+    return response(app, request, own, shown ?? { title: 'Playground', words: [] });
   },
   () => '/dashboard/playground',
 );
@@ -130,7 +130,7 @@ async function expiredCode({ app, request, own, send, held }: Stage): Promise<Sh
   const codeChallenge = challengeOf(verifierFor(request, state))!;
   const grant = { userId, grantId, clientId, redirectUri, codeChallenge, scope: 1, now };
   await app.store.grants.create({ ...grant, expiresAt: now - LATE_MS });
-  const code = app.keys.sealer.sealCode({ userId, grantId, generation: 0 });
+  const code = app.keys.tokenSigner.signCode({ userId, grantId, generation: 0 });
   const exchange = await send.exchangeCode(code, verifierFor(request, state));
   const words = [
     'How this is done: instead of making you wait, the server issued a code whose time had already run out 12 seconds ago. The exchange and its refusal are the real thing.',
@@ -144,7 +144,7 @@ async function reachLimit({ app, send, held }: Stage): Promise<Shown> {
   do {
     last = await send.revoke('not a token');
     sent++;
-  } while (last.status !== 429 && sent < MOST_REQUESTS);
+  } while (last.status !== 429 && sent < MAX_REQUESTS);
   const words =
     last.status === 429
       ? [
@@ -157,7 +157,7 @@ async function reachLimit({ app, send, held }: Stage): Promise<Shown> {
 }
 
 /** Made anew from the session and the state, so that it need not be kept. */
-const verifierFor = ({ browser }: SignedInRequest, state: string): string =>
+const verifierFor = ({ browser }: UserRequest, state: string): string =>
   browser.sign('playground verifier', state);
 
 function tokensIn({ status, body }: Exchange): Held {
@@ -166,7 +166,7 @@ function tokensIn({ status, body }: Exchange): Held {
   return { access_token, refresh_token } as Held;
 }
 
-function answer(app: App, request: SignedInRequest, own: PlaygroundApp, shown: Shown): Answer {
+function response(app: App, request: UserRequest, own: PlaygroundApp, shown: Shown): HttpResponse {
   const state = newId();
   const query = new URLSearchParams({
     response_type: 'code',
@@ -180,5 +180,7 @@ function answer(app: App, request: SignedInRequest, own: PlaygroundApp, shown: S
   const path = `/oauth/authorize?${query}`;
   const begin = { url: app.config.baseUrl + path, path };
   const { frame } = request;
-  return page(playgroundPage({ frame, clientId: own.clientId, exchanges: [], held: {}, begin, ...shown }));
+  return htmlResponse(
+    playgroundPage({ frame, clientId: own.clientId, exchanges: [], held: {}, begin, ...shown }),
+  );
 }

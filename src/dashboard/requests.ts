@@ -1,17 +1,17 @@
 import { Browser } from '../accounts/browser.ts';
 import { loginPath } from '../accounts/return-to.ts';
-import { type Answer, redirect } from '../answer.ts';
 import type { App } from '../app.ts';
-import { queryOf } from '../form.ts';
-import type { HttpRequest } from '../http-request.ts';
-import { page } from '../page-answer.ts';
+import { queryOf } from '../http/form.ts';
+import { htmlResponse } from '../http/html-response.ts';
+import type { HttpRequest } from '../http/request.ts';
+import { type HttpResponse, redirect } from '../http/response.ts';
 import { messagePage } from '../pages/message.ts';
 import { requestPage } from '../pages/request.ts';
 import { CHOICES, requestsPage } from '../pages/requests.ts';
 import { RequestLog } from '../request-log/request-log.ts';
 import type { LogEntry, LogFilter } from '../store/request-records.ts';
-import { applicationPath, isId, notFound, owned, parameter } from './owned.ts';
-import { explain, remarkOn, titleOf } from './reasons.ts';
+import { explain, remarkOn, titleOf } from './failure-explanations.ts';
+import { applicationPath, isId, notFound, parameter, requireOwnedApp } from './require-owned-app.ts';
 
 const PAGE = 50;
 const HOUR_MS = 3_600_000;
@@ -24,7 +24,7 @@ const SPANS: Readonly<Record<string, number>> = {
 type Chosen = Readonly<Record<keyof typeof CHOICES, string>>;
 
 /** GET /dashboard/apps/:client_id/requests */
-export const showRequests = owned(async (app, { http, application, frame }) => {
+export const showRequests = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
   const query = queryOf(http);
   const chosen = choices(query);
@@ -48,7 +48,7 @@ export const showRequests = owned(async (app, { http, application, frame }) => {
     older: found.length > PAGE ? address({ before: entries.at(-1)!.id }) : undefined,
     newest: isId(before) ? address({}) : undefined,
   });
-  return page(content);
+  return htmlResponse(content);
 });
 
 /** What is not a choice of the form chooses nothing. */
@@ -68,24 +68,24 @@ function filterOf({ outcome, endpoint, time }: Chosen, now: number): LogFilter {
 }
 
 /** GET /dashboard/apps/:client_id/requests/:id */
-export const showRequest = owned(async (app, { http, application, frame }) => {
+export const showRequest = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
   const id = parameter(http, 'id');
   await RequestLog.of(app).flush();
   const log = app.store.requestLog;
   const entry = isId(id) ? await log.find(clientId, id) : undefined;
   if (!entry) return notFound();
-  const [earlier, incident] = await Promise.all([firstUse(app, entry), log.incident(clientId, id)]);
+  const [earlier, incident] = await Promise.all([firstUse(app, entry), log.findIncident(clientId, id)]);
   const explained = explain(entry, earlier);
   const title = titleOf(entry);
   const props = { entry, title, explained, remark: remarkOn(entry), incident: incident?.id };
-  return page(requestPage({ frame, clientId, name, ...props }));
+  return htmlResponse(requestPage({ frame, clientId, name, ...props }));
 });
 
 /** The success that used the same code or token before. */
 async function firstUse(app: App, entry: LogEntry): Promise<LogEntry | undefined> {
-  if (entry.session === null || entry.error === '') return undefined;
-  const all = await app.store.requestLog.session(entry.clientId, entry.session);
+  if (entry.grantTail === null || entry.error === '') return undefined;
+  const all = await app.store.requestLog.listByGrant(entry.clientId, entry.grantTail);
   return all.find(
     (other) =>
       other.endpoint === 'token' &&
@@ -99,11 +99,11 @@ async function firstUse(app: App, entry: LogEntry): Promise<LogEntry | undefined
  * GET /errors/:id: where an error response points. It leads the owner of the application to the entry;
  * for everybody else there is nothing here, whether the entry exists or not.
  */
-export async function showError(app: App, http: HttpRequest): Promise<Answer> {
+export async function showError(app: App, http: HttpRequest): Promise<HttpResponse> {
   const id = parameter(http, 'id');
   const user = await new Browser(app, http).user();
   await RequestLog.of(app).flush();
-  const clientId = user && isId(id) ? await app.store.requestLog.applicationOf(user.id, id) : undefined;
+  const clientId = user && isId(id) ? await app.store.requestLog.findClientId(user.id, id) : undefined;
   if (clientId !== undefined) return redirect(`${applicationPath(clientId)}/requests/${id}`);
   const content = messagePage({
     title: 'Nothing to see here',
@@ -112,5 +112,5 @@ export async function showError(app: App, http: HttpRequest): Promise<Answer> {
     ],
     ...(!user && { next: { path: loginPath(http.url.split('?', 1)[0]!), label: 'Sign in' } }),
   });
-  return page(content, { status: 404 });
+  return htmlResponse(content, { status: 404 });
 }

@@ -1,14 +1,14 @@
-import { page } from '../page-answer.ts';
+import { htmlResponse } from '../http/html-response.ts';
 import { newSecretPage } from '../pages/new-secret.ts';
 import { removeSecretPage } from '../pages/remove-secret.ts';
 import { newClientSecret } from '../protocol/client-secret.ts';
 import { newId } from '../protocol/credentials.ts';
 import { applicationAnswer, doneAnswer } from './application.ts';
-import { isId, notFound, type OwnedRequest, owned, parameter } from './owned.ts';
+import { isId, notFound, type OwnedAppRequest, parameter, requireOwnedApp } from './require-owned-app.ts';
 import { secretViews } from './secret-view.ts';
 
-/** POST /dashboard/apps/:client_id/secrets. As with a new application, the answer itself shows the secret. */
-export const addSecret = owned(async (app, request) => {
+/** POST /dashboard/apps/:client_id/secrets. As with a new application, the response itself shows the secret. */
+export const addSecret = requireOwnedApp(async (app, request) => {
   const { application, applications, form, frame } = request;
   const { clientId, name } = application;
   const secret = newClientSecret();
@@ -16,8 +16,8 @@ export const addSecret = owned(async (app, request) => {
   const id = isId(sentId) ? sentId : newId();
   switch (await applications.addSecret(clientId, { id, secret, now: app.now() })) {
     case 'added':
-      return page(newSecretPage({ frame, clientId, name, secret, created: false }), {
-        note: { client: clientId, reason: 'secret_added' },
+      return htmlResponse(newSecretPage({ frame, clientId, name, secret, created: false }), {
+        diagnostics: { clientId: clientId, reason: 'secret_added' },
       });
     case 'repeated':
       return doneAnswer(clientId, 'secret_shown');
@@ -32,18 +32,18 @@ const TOO_MANY = 'No secret was made: two are live already. Remove one of them f
 const LAST = 'The secret was not removed: an application needs one that lasts. Make a new one first.';
 
 /** GET /dashboard/apps/:client_id/secrets/:secret_id/remove */
-export const confirmSecretRemoval = owned((app, request) => {
+export const confirmSecretRemoval = requireOwnedApp((app, request) => {
   const { application, frame } = request;
   const { clientId, name } = application;
   const now = app.now();
   const secret = secretViews(application, now).find(({ id }) => id === secretIdOf(request));
   if (!secret) return notFound();
   if (!secret.removable) return applicationAnswer(app, request, { refused: LAST }, 409);
-  return page(removeSecretPage({ frame, clientId, name, secret, now }));
+  return htmlResponse(removeSecretPage({ frame, clientId, name, secret, now }));
 });
 
 /** POST /dashboard/apps/:client_id/secrets/:secret_id/remove */
-export const removeSecret = owned(async (app, request) => {
+export const removeSecret = requireOwnedApp(async (app, request) => {
   const { application, applications } = request;
   const id = secretIdOf(request);
   switch (isId(id) ? await applications.removeSecret(application.clientId, id, app.now()) : 'unknown') {
@@ -56,4 +56,4 @@ export const removeSecret = owned(async (app, request) => {
   }
 });
 
-const secretIdOf = ({ http }: OwnedRequest): string => parameter(http, 'secret_id');
+const secretIdOf = ({ http }: OwnedAppRequest): string => parameter(http, 'secret_id');

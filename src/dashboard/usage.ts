@@ -1,13 +1,13 @@
 import type { App } from '../app.ts';
-import { queryOf } from '../form.ts';
-import { page } from '../page-answer.ts';
+import { queryOf } from '../http/form.ts';
+import { htmlResponse } from '../http/html-response.ts';
 import { type UsageBar, usagePage } from '../pages/usage.ts';
 import { estimate } from '../protocol/distinct-count.ts';
 import { RequestLog } from '../request-log/request-log.ts';
 import { DAY_MS, HOUR_MS } from '../request-log/usage-counts.ts';
 import type { UsageHour } from '../store/request-records.ts';
-import { owned } from './owned.ts';
-import { titleOf } from './reasons.ts';
+import { titleOf } from './failure-explanations.ts';
+import { requireOwnedApp } from './require-owned-app.ts';
 
 export const SPANS = {
   day: { bars: 24, bar: HOUR_MS },
@@ -20,7 +20,7 @@ export type Span = keyof typeof SPANS;
 const NEAR = 0.8;
 
 /** GET /dashboard/apps/:client_id/usage */
-export const showUsage = owned(async (app, { http, application, frame }) => {
+export const showUsage = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
   const asked = queryOf(http).get('span') ?? '';
   const span: Span = asked === 'week' || asked === 'month' ? asked : 'day';
@@ -47,7 +47,7 @@ export const showUsage = owned(async (app, { http, application, frame }) => {
       peak > 0 && activeUsers > 0 ? Math.floor((activeUsers * Math.max(0, limit - peak)) / peak) : undefined,
     near: peak >= NEAR * limit,
   });
-  return page(content);
+  return htmlResponse(content);
 });
 
 /** Bars end with the hour or day that is running. */
@@ -61,8 +61,8 @@ const largest = (hours: readonly UsageHour[]): number => Math.max(0, ...hours.ma
 function barsOf(hours: readonly UsageHour[], span: Span, since: number): UsageBar[] {
   const { bars, bar } = SPANS[span];
   const sum = (of: readonly UsageHour[]) => of.reduce((total, { requests }) => total + requests, 0);
-  return Array.from({ length: bars }, (_, place) => {
-    const at = since + place * bar;
+  return Array.from({ length: bars }, (_, index) => {
+    const at = since + index * bar;
     const within = hours.filter(({ hour }) => hour >= at && hour < at + bar);
     const succeeded = sum(within.filter(({ reason }) => reason === ''));
     return { at, succeeded, failed: sum(within) - succeeded, peak: largest(within) };

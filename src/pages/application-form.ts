@@ -1,4 +1,4 @@
-import { MOST_REDIRECT_URIS } from '../protocol/application.ts';
+import { MAX_REDIRECT_URIS } from '../protocol/application.ts';
 import { SCOPE_NAMES, type ScopeName } from '../protocol/scope.ts';
 import { type Html, html } from './html.ts';
 import { field, textArea } from './parts.ts';
@@ -55,7 +55,7 @@ ${textArea({
   name: 'redirect_uris',
   label: 'Redirect URIs',
   value: input.redirectUris,
-  hint: `One a line, at most ${MOST_REDIRECT_URIS}. https, or http on localhost. Compared character for character.`,
+  hint: `One a line, at most ${MAX_REDIRECT_URIS}. https, or http on localhost. Compared character for character.`,
   errors: errors?.redirectUris,
   rows: Math.min(12, Math.max(4, input.redirectUris.split('\n').length + 1)),
   required: true,

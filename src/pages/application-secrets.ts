@@ -1,4 +1,4 @@
-import { MOST_SECRETS } from '../protocol/application.ts';
+import { MAX_SECRETS } from '../protocol/application.ts';
 import { type Html, html } from './html.ts';
 import { buttonForm, moment, momentAgo } from './parts.ts';
 
@@ -40,7 +40,7 @@ const STATES: Record<SecretState, Html> = {
 
 /** The live secrets of an application, without the secrets themselves: nobody has them any more. */
 export function secretsPanel({ clientId, formToken, secrets, newSecretId, now }: SecretsProps): Html {
-  const full = secrets.length >= MOST_SECRETS;
+  const full = secrets.length >= MAX_SECRETS;
   return html`<section class="panel" aria-labelledby="secrets">
 <header><h2 id="secrets">Client secrets</h2></header>
 <ul class="list">

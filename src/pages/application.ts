@@ -40,7 +40,7 @@ ${refused && notice('error', refused)}
 ${props.limitNotice && notice('warning', html`${props.limitNotice} <a href="/dashboard/apps/${clientId}/usage">Usage</a>`)}
 ${errors && notice('error', 'Nothing was saved yet. Please correct what is marked below.')}
 ${disabledBy !== null && notice('warning', DISABLED[disabledBy])}
-<section class="panel"><dl class="body facts">
+<section class="panel"><dl class="body details">
 <dt>Client ID</dt><dd>${copyable('client-id', 'client ID', clientId)}</dd>
 <dt>Created</dt><dd>${moment(createdAt)}</dd>
 </dl></section>
@@ -71,12 +71,12 @@ ${applicationFields(input, errors)}
 }
 
 function integration({ endpoints, exampleUrl }: ApplicationProps): Html {
-  const fact = ([name, address]: readonly [string, string], place: number) =>
-    html`<dt>${name}</dt><dd>${copyable(`endpoint-${place}`, `address of ${name}`, address)}</dd>\n`;
+  const fact = ([name, address]: readonly [string, string], index: number) =>
+    html`<dt>${name}</dt><dd>${copyable(`endpoint-${index}`, `address of ${name}`, address)}</dd>\n`;
   return html`<section class="panel" aria-labelledby="integration">
 <header><h2 id="integration">Integration</h2></header>
 <div class="body stack">
-<dl class="facts">
+<dl class="details">
 ${endpoints.map(fact)}</dl>
 <h3>Send people here to connect</h3>
 ${copyable('example-url', 'example address', breakable(exampleUrl))}
@@ -87,7 +87,7 @@ ${copyable('example-url', 'example address', breakable(exampleUrl))}
 
 /** An address that is broken between its parameters where it must be. */
 const breakable = (address: string): Html =>
-  html`${address.split(/(?=&)/).map((part, place) => (place === 0 ? part : html`<wbr>${part}`))}`;
+  html`${address.split(/(?=&)/).map((part, index) => (index === 0 ? part : html`<wbr>${part}`))}`;
 
 function ending({ clientId, frame, disabledBy }: ApplicationProps): Html {
   const path = `/dashboard/apps/${clientId}`;

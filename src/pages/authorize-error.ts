@@ -40,7 +40,7 @@ const WRONG: Record<AuthorizeFault, { readonly what: string; readonly fix: strin
   },
 };
 
-const LONGEST_SHOWN = 2000;
+const MAX_SHOWN_LENGTH = 2000;
 
 /** For both who may read it: the user, who did nothing wrong, and the developer, who can mend it. */
 export function authorizeErrorPage(props: AuthorizeErrorProps): Html {
@@ -58,7 +58,7 @@ export function authorizeErrorPage(props: AuthorizeErrorProps): Html {
 <summary>For the developer</summary>
 <div class="stack">
 <p>${what} ${fix}</p>
-<dl class="facts stacked">
+<dl class="details stacked">
 ${sent('client_id', props.clientId)}
 ${sent('redirect_uri', props.redirectUri)}
 <dt>reason</dt><dd><code>${fault}</code></dd>
@@ -72,4 +72,4 @@ ${sent('redirect_uri', props.redirectUri)}
 
 /** As it was sent, as text: never a link that somebody could follow. */
 const sent = (name: string, value: string | undefined): Html =>
-  html`<dt>${name}, as received</dt><dd>${value === undefined ? 'nothing usable' : html`<code>${value.slice(0, LONGEST_SHOWN)}</code>`}</dd>`;
+  html`<dt>${name}, as received</dt><dd>${value === undefined ? 'nothing usable' : html`<code>${value.slice(0, MAX_SHOWN_LENGTH)}</code>`}</dd>`;

@@ -18,7 +18,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-const LONGEST_SHOWN = 60;
+const MAX_SHOWN_LENGTH = 60;
 
 /** A browser in a few words, such as "Firefox on Linux": enough for its owner to know it again. */
 export function deviceWords(userAgent: string): string {
@@ -29,5 +29,5 @@ export function deviceWords(userAgent: string): string {
   if (browser && system) return `${browser} on ${system}`;
   if (browser || system) return browser ?? `A browser on ${system}`;
   if (userAgent.trim() === '') return 'An unnamed browser';
-  return userAgent.length <= LONGEST_SHOWN ? userAgent : `${userAgent.slice(0, LONGEST_SHOWN)}…`;
+  return userAgent.length <= MAX_SHOWN_LENGTH ? userAgent : `${userAgent.slice(0, MAX_SHOWN_LENGTH)}…`;
 }

@@ -4,7 +4,7 @@ import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
 import { duration, emptyState, exactMoment, notice } from './parts.ts';
 
-type Verdict = { readonly words: string; readonly cure: string };
+type Diagnosis = { readonly summary: string; readonly fix: string };
 type Props = { readonly frame: Frame; readonly clientId: string; readonly name: string };
 
 const TITLES: Record<Incident['kind'], string> = {
@@ -14,12 +14,12 @@ const TITLES: Record<Incident['kind'], string> = {
 
 /** Sessions that were cut because a credential came twice. */
 export function incidentsPage(
-  props: Props & { readonly incidents: readonly (Incident & { readonly verdict: Verdict })[] },
+  props: Props & { readonly incidents: readonly (Incident & { readonly diagnosis: Diagnosis })[] },
 ): Html {
   const { frame, clientId, incidents } = props;
-  const item = ({ id, at, kind, verdict }: (typeof incidents)[number]) => html`<li class="stack tight">
+  const item = ({ id, at, kind, diagnosis }: (typeof incidents)[number]) => html`<li class="stack tight">
 <h2><a href="/dashboard/apps/${clientId}/incidents/${id}">${TITLES[kind]}</a></h2>
-<p>${verdict.words}</p>
+<p>${diagnosis.summary}</p>
 <p class="small muted">${exactMoment(at)}</p>
 </li>
 `;
@@ -43,27 +43,27 @@ export function incidentsPage(
 export type IncidentProps = Props & {
   readonly incident: Incident;
   readonly timeline: readonly (Presentation & { readonly title: string })[];
-  readonly verdict: Verdict;
+  readonly diagnosis: Diagnosis;
 };
 
 export function incidentPage(props: IncidentProps): Html {
-  const { frame, clientId, incident, timeline, verdict } = props;
+  const { frame, clientId, incident, timeline, diagnosis } = props;
   const title = TITLES[incident.kind];
   return shellLayout(
     title,
     'dashboard',
     frame,
     html`${applicationHead(props, 'incidents', title, [[`/dashboard/apps/${clientId}/incidents`, 'Incidents']])}
-${notice('warning', verdict.words)}
+${notice('warning', diagnosis.summary)}
 <section class="panel" aria-labelledby="cure">
 <header><h2 id="cure">What helps</h2></header>
-<div class="body stack"><p>${verdict.cure}</p>
+<div class="body stack"><p>${diagnosis.fix}</p>
 <p>The tokens of this session cannot be repaired: send its user through authorization again. The user was told as well, under their recent activity.</p></div>
 </section>
 <section class="panel" aria-labelledby="timeline">
-<header><h2 id="timeline">Every use of this session <code>…${incident.session}</code></h2></header>
+<header><h2 id="timeline">Every use of this session <code>…${incident.grantTail}</code></h2></header>
 <ol class="list compact">
-${timeline.map((one, place) => presentation(incident, one, timeline[place - 1]))}</ol>
+${timeline.map((one, index) => presentation(incident, one, timeline[index - 1]))}</ol>
 </section>`,
   );
 }

@@ -16,18 +16,18 @@ export type Exchange = {
 };
 
 /** A request and its answer as they went over the wire, and the request to take elsewhere. */
-export function exchangePart(exchange: Exchange, place: number): Html {
+export function exchangePart(exchange: Exchange, index: number): Html {
   const { request, status } = exchange;
   const tone = status < 400 ? 'success' : 'danger';
   const why = errorUriOf(exchange);
-  return html`<section class="panel" aria-label="Request ${place + 1}">
+  return html`<section class="panel" aria-label="Request ${index + 1}">
 <header class="row"><h2>${request.method} ${new URL(request.url).pathname}</h2><span class="badge ${tone}">${status}</span></header>
 <div class="body stack">
-${code(`request-${place}`, 'Request', rawRequest(request), 'verbatim')}
-${code(`response-${place}`, 'Response', rawResponse(exchange), 'verbatim')}
+${code(`request-${index}`, 'Request', rawRequest(request), 'verbatim')}
+${code(`response-${index}`, 'Response', rawResponse(exchange), 'verbatim')}
 ${why && html`<p><a href="${why}">Why it failed: the entry in the request log</a></p>`}
-<details><summary>As curl</summary>${code(`curl-${place}`, 'curl', asCurl(request))}</details>
-<details><summary>As TypeScript</summary>${code(`ts-${place}`, 'TypeScript', asTypeScript(request))}</details>
+<details><summary>As curl</summary>${code(`curl-${index}`, 'curl', asCurl(request))}</details>
+<details><summary>As TypeScript</summary>${code(`ts-${index}`, 'TypeScript', asTypeScript(request))}</details>
 </div>
 </section>`;
 }

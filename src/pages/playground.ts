@@ -76,12 +76,12 @@ ${next(props)}
 }
 
 function next({ frame, held, begin }: PlaygroundProps): Html {
-  const button = ({ step, label }: Offer, place: number) =>
+  const button = ({ step, label }: Offer, index: number) =>
     buttonForm({
       action: '/dashboard/playground',
       formToken: frame.formToken,
       label,
-      className: place === 0 && held.code !== undefined ? 'primary' : '',
+      className: index === 0 && held.code !== undefined ? 'primary' : '',
       fields: { step, ...defined(held) },
     });
   const possible = ({ needs }: Offer) => needs === undefined || held[needs] !== undefined;

@@ -79,7 +79,7 @@ export function referencePage(document: ApiDocument): Html {
     'Reference for applications',
     html`<h1>${info.title}: reference for applications</h1>
 <p>${info.description}</p>
-<dl class="facts">
+<dl class="details">
 <dt>Base address</dt><dd><code>${servers[0]?.url}</code></dd>
 <dt>For machines</dt><dd><a href="/openapi.json">OpenAPI</a>, <a href="/.well-known/oauth-authorization-server">metadata</a> (RFC 8414)</dd>
 </dl>
@@ -116,7 +116,7 @@ function bodies(document: ApiDocument, content: Content): Html {
   const types = Object.keys(content);
   const schema = resolved(document, content[types[0]!]!.schema);
   const forms = (schema.oneOf ?? [schema]).map((form) => resolved(document, form));
-  return html`<p class="muted">Body: ${types.map((type, place) => html`${place > 0 && ' or '}<code>${type}</code>`)}</p>
+  return html`<p class="muted">Body: ${types.map((type, index) => html`${index > 0 && ' or '}<code>${type}</code>`)}</p>
 ${forms.map((form) => fields(form.title ?? 'Body', rowsOf(form)))}`;
 }
 
@@ -148,7 +148,7 @@ function fields(caption: string, rows: readonly Row[]): Html {
     html`<dt><code>${name}</code></dt><dd><span class="muted small">${kind}${!required && ', optional'}</span><br>${text}</dd>\n`;
   return html`<div class="stack tight">
 <h3>${caption}</h3>
-<dl class="facts">
+<dl class="details">
 ${rows.map(row)}</dl>
 </div>`;
 }

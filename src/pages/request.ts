@@ -30,12 +30,12 @@ export function requestPage(props: RequestProps): Html {
 ${explained && reason(entry, explained)}
 ${remark && html`<p>${remark}</p>`}
 ${incident && html`<p><a href="/dashboard/apps/${clientId}/incidents/${incident}">See the incident: every use of this session’s tokens</a></p>`}
-${facts(entry)}`,
+${details(entry)}`,
   );
 }
 
-function reason({ facts }: LogEntry, { why, cure }: NonNullable<RequestProps['explained']>): Html {
-  const { sent, expected } = facts;
+function reason({ details }: LogEntry, { why, cure }: NonNullable<RequestProps['explained']>): Html {
+  const { sent, expected } = details;
   return html`<section class="panel" aria-labelledby="why">
 <header><h2 id="why">Why it failed</h2></header>
 <div class="body stack">
@@ -59,12 +59,13 @@ function comparison(sent: string, expected: string): Html {
 <div><h3>Expected</h3><code class="diff" id="expected">${side('expected')}</code></div>`;
 }
 
-function facts(entry: LogEntry): Html {
-  const { id, at, endpoint, error, proven, address, userAgent, latencyUs, session, generation } = entry;
-  const { tail } = entry.facts;
-  return html`<section class="panel" aria-labelledby="facts">
-<header><h2 id="facts">The request</h2></header>
-<dl class="body facts">
+function details(entry: LogEntry): Html {
+  const { id, at, endpoint, error, authenticated, address, userAgent, latencyUs, grantTail, generation } =
+    entry;
+  const { tail } = entry.details;
+  return html`<section class="panel" aria-labelledby="details">
+<header><h2 id="details">The request</h2></header>
+<dl class="body details">
 <dt>Request ID</dt><dd class="mono">${id}</dd>
 <dt>Time</dt><dd>${exactMoment(at)}</dd>
 <dt>Endpoint</dt><dd>${endpoint}</dd>
@@ -72,15 +73,15 @@ function facts(entry: LogEntry): Html {
 <dt>Address</dt><dd>${address}</dd>
 <dt>User agent</dt><dd>${userAgent === '' ? 'none' : userAgent}</dd>
 <dt>Latency</dt><dd>${latency(latencyUs)}</dd>
-<dt>Authenticated</dt><dd>${authenticated(endpoint, proven)}</dd>
-${session !== null && html`<dt>Session</dt><dd><code>…${session}</code>, ${generation === 0 ? 'its code' : `refresh token ${generation}`}</dd>`}
+<dt>Authenticated</dt><dd>${authentication(endpoint, authenticated)}</dd>
+${grantTail !== null && html`<dt>Session</dt><dd><code>…${grantTail}</code>, ${generation === 0 ? 'its code' : `refresh token ${generation}`}</dd>`}
 ${tail !== undefined && html`<dt>Credential</dt><dd>ends in <code>…${tail}</code></dd>`}
 </dl>
 </section>`;
 }
 
-function authenticated(endpoint: string, proven: boolean): string {
-  if (proven) return 'yes, with a secret of this application';
+function authentication(endpoint: string, authenticated: boolean): string {
+  if (authenticated) return 'yes, with a secret of this application';
   return endpoint === 'authorize'
     ? 'a user’s browser does not authenticate the application'
     : 'no: anybody who knows the client_id can send this';

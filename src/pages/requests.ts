@@ -86,9 +86,9 @@ function item(clientId: string, entry: RequestsProps['entries'][number]): Html {
 `;
 }
 
-const LONGEST_SHOWN = 60;
+const MAX_SHOWN_LENGTH = 60;
 const shortened = (userAgent: string): string =>
-  userAgent.length <= LONGEST_SHOWN ? userAgent : `${userAgent.slice(0, LONGEST_SHOWN)}…`;
+  userAgent.length <= MAX_SHOWN_LENGTH ? userAgent : `${userAgent.slice(0, MAX_SHOWN_LENGTH)}…`;
 
 export const outcomeBadge = (error: string): Html =>
   error === ''

@@ -96,11 +96,11 @@ function chart(bars: readonly UsageBar[], span: UsageProps['span']): Html {
   const step = WIDTH / bars.length;
   const every = span === 'week' ? 1 : span === 'day' ? 4 : 5;
   const scaled = (value: number) => Math.round(((FLOOR - TOP) * value * 10) / most) / 10;
-  const column = ({ at, succeeded, failed }: UsageBar, place: number) => {
-    const x = Math.round((place * step + step * 0.12) * 10) / 10;
+  const column = ({ at, succeeded, failed }: UsageBar, index: number) => {
+    const x = Math.round((index * step + step * 0.12) * 10) / 10;
     const width = Math.round(step * 7.6) / 10;
     const [good, bad] = [scaled(succeeded), scaled(failed)];
-    return html`<rect class="ok" x="${x}" y="${FLOOR - good}" width="${width}" height="${good}"/><rect class="failed" x="${x}" y="${FLOOR - good - bad}" width="${width}" height="${bad}"/>${place % every === 0 && html`<text x="${x}" y="${HEIGHT - 6}">${label(at, span, false)}</text>`}
+    return html`<rect class="ok" x="${x}" y="${FLOOR - good}" width="${width}" height="${good}"/><rect class="failed" x="${x}" y="${FLOOR - good - bad}" width="${width}" height="${bad}"/>${index % every === 0 && html`<text x="${x}" y="${HEIGHT - 6}">${label(at, span, false)}</text>`}
 `;
   };
   return html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="Requests over time; the table below has the figures">

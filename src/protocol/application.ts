@@ -4,10 +4,10 @@ import { formatScope, type ScopeSet } from './scope.ts';
 
 /** The rules for registering an application, the same on the dashboard and on the command line. */
 
-export const MOST_REDIRECT_URIS = 20;
+export const MAX_REDIRECT_URIS = 20;
 
 /** Live ones at a time: the one in use, and the one that is to take its place. */
-export const MOST_SECRETS = 2;
+export const MAX_SECRETS = 2;
 
 export const newClientId = (): string => `app_${randomBytes(12).toString('hex')}`;
 
@@ -22,8 +22,8 @@ export function redirectUriFaultInWords(uri: string): string | undefined {
 }
 
 export function redirectUriCountFault(count: number): string | undefined {
-  return count > MOST_REDIRECT_URIS
-    ? `There are ${count} redirect URIs: an application can have at most ${MOST_REDIRECT_URIS}.`
+  return count > MAX_REDIRECT_URIS
+    ? `There are ${count} redirect URIs: an application can have at most ${MAX_REDIRECT_URIS}.`
     : undefined;
 }
 

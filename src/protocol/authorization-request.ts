@@ -19,10 +19,10 @@ export type AuthorizationQuery = {
 export type AuthorizationFault = {
   readonly error: ErrorCode;
   readonly reason: string;
-  readonly facts?: Readonly<Record<string, string | number>>;
+  readonly details?: Readonly<Record<string, string | number>>;
 };
 
-const LONGEST_FACT = 100;
+const MAX_DETAIL_LENGTH = 100;
 
 export function parseAuthorizationQuery(query: string): AuthorizationQuery {
   const { values, repeated, broken } = readRaw(query);
@@ -44,8 +44,8 @@ export function parseAuthorizationQuery(query: string): AuthorizationQuery {
 
 function shapeFault(repeated: ReadonlySet<string>, broken: boolean): AuthorizationFault | undefined {
   if (repeated.size > 0) {
-    const names = [...repeated].join(' ').slice(0, LONGEST_FACT);
-    return { error: 'invalid_request', reason: 'repeated', facts: { repeated: names } };
+    const names = [...repeated].join(' ').slice(0, MAX_DETAIL_LENGTH);
+    return { error: 'invalid_request', reason: 'repeated', details: { repeated: names } };
   }
   return broken ? { error: 'invalid_request', reason: 'encoding' } : undefined;
 }
@@ -57,12 +57,12 @@ function faultOf(
 ): AuthorizationFault | undefined {
   const responseType = once('response_type');
   if (responseType === undefined)
-    return { error: 'invalid_request', reason: 'parameter_missing', facts: { missing: 'response_type' } };
+    return { error: 'invalid_request', reason: 'parameter_missing', details: { missing: 'response_type' } };
   if (responseType !== 'code')
     return {
       error: 'unsupported_response_type',
       reason: 'unsupported_response_type',
-      facts: { response_type: responseType.slice(0, LONGEST_FACT) },
+      details: { response_type: responseType.slice(0, MAX_DETAIL_LENGTH) },
     };
   return challengeFault(once('code_challenge_method') ?? 'S256', codeChallenge) ?? scopeFault(scope, once);
 }
@@ -72,12 +72,16 @@ function challengeFault(method: string, codeChallenge: string): AuthorizationFau
     return {
       error: 'invalid_request',
       reason: 'challenge_method',
-      facts: { method: method.slice(0, LONGEST_FACT) },
+      details: { method: method.slice(0, MAX_DETAIL_LENGTH) },
     };
   if (isChallenge(codeChallenge)) return undefined;
   if (codeChallenge === '')
-    return { error: 'invalid_request', reason: 'parameter_missing', facts: { missing: 'code_challenge' } };
-  return { error: 'invalid_request', reason: 'challenge_malformed', facts: { length: codeChallenge.length } };
+    return { error: 'invalid_request', reason: 'parameter_missing', details: { missing: 'code_challenge' } };
+  return {
+    error: 'invalid_request',
+    reason: 'challenge_malformed',
+    details: { length: codeChallenge.length },
+  };
 }
 
 function scopeFault(
@@ -85,8 +89,8 @@ function scopeFault(
   once: (name: string) => string | undefined,
 ): AuthorizationFault | undefined {
   if (scope !== NO_SCOPE) return undefined;
-  const asked = (once('scope') ?? '').slice(0, LONGEST_FACT);
-  return { error: 'invalid_scope', reason: 'unknown_scope', facts: { asked } };
+  const asked = (once('scope') ?? '').slice(0, MAX_DETAIL_LENGTH);
+  return { error: 'invalid_scope', reason: 'unknown_scope', details: { asked } };
 }
 
 /** Pairs as they stand in the query: values are not decoded, so that `state` can go back exactly as it came. */

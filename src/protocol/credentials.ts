@@ -11,25 +11,25 @@ import type { ScopeSet } from './scope.ts';
  * The payload's length is a multiple of three bytes and the tag is compared as text, so
  * that one credential has exactly one spelling.
  */
-export type LinkCredential = {
+export type GrantRef = {
   readonly userId: string;
   readonly grantId: string;
-  /** The link of the grant's chain: 0 is the code, n ≥ 1 the n-th refresh token. */
+  /** The ref of the grant's chain: 0 is the code, n ≥ 1 the n-th refresh token. */
   readonly generation: number;
 };
 
-export type AccessCredential = LinkCredential & { readonly expiresAt: number; readonly scope: ScopeSet };
+export type AccessToken = GrantRef & { readonly expiresAt: number; readonly scope: ScopeSet };
 
 /** One character more than base64url of 128 bits needs: 132 bits of the tag are kept. */
 const TAG_LENGTH = 22;
-const LINK_BYTES = 1 + 2 + 16 + 16 + 4;
-const ACCESS_BYTES = LINK_BYTES + 6 + 3;
+const GRANT_REF_BYTES = 1 + 2 + 16 + 16 + 4;
+const ACCESS_BYTES = GRANT_REF_BYTES + 6 + 3;
 const BLOCK = 64;
 
 type Kind = 'code' | 'refresh' | 'access';
 const KINDS: Record<Kind, { readonly byte: number; readonly prefix: string; readonly size: number }> = {
-  code: { byte: 1, prefix: 'postern_code_', size: LINK_BYTES },
-  refresh: { byte: 2, prefix: 'postern_rt_', size: LINK_BYTES },
+  code: { byte: 1, prefix: 'postern_code_', size: GRANT_REF_BYTES },
+  refresh: { byte: 2, prefix: 'postern_rt_', size: GRANT_REF_BYTES },
   access: { byte: 3, prefix: 'postern_at_', size: ACCESS_BYTES },
 };
 
@@ -61,71 +61,71 @@ function padsOf(key: Buffer): Pads {
  * The sealing key of a number, derived from the service's secret (RFC 5869), so that the database never
  * holds one: the salt it keeps is worth nothing without the secret.
  */
-export function sealingKey(secret: Buffer, number: number, salt = ''): Buffer {
+export function deriveSigningKey(secret: Buffer, number: number, salt = ''): Buffer {
   const bytes = Buffer.from(salt, 'base64url');
-  return Buffer.from(hkdfSync('sha256', secret, bytes, `postern sealing key ${number}`, 32));
+  return Buffer.from(hkdfSync('sha256', secret, bytes, `postern signing key ${number}`, 32));
 }
 
-export class Sealer {
+export class TokenSigner {
   readonly #keys = new Map<number, Pads>();
-  readonly #sealing: number;
+  readonly #signingKey: number;
   readonly #presented = Buffer.alloc(TAG_LENGTH);
   readonly #expected = Buffer.alloc(TAG_LENGTH);
 
   /** Every key opens, one seals: the newest unless said otherwise. Keys are 32 bytes; their numbers fit two bytes. */
-  constructor(keys: ReadonlyMap<number, Buffer>, sealing = Math.max(...keys.keys())) {
-    if (!keys.has(sealing)) throw new Error('a sealer needs a key to seal with');
+  constructor(keys: ReadonlyMap<number, Buffer>, signingKey = Math.max(...keys.keys())) {
+    if (!keys.has(signingKey)) throw new Error('a sealer needs a key to seal with');
     for (const [number, key] of keys) this.#keys.set(number, padsOf(key));
-    this.#sealing = sealing;
+    this.#signingKey = signingKey;
   }
 
-  sealCode(link: LinkCredential): string {
-    return this.#sealLink('code', link);
+  signCode(ref: GrantRef): string {
+    return this.#sign('code', ref);
   }
 
-  sealRefreshToken(link: LinkCredential): string {
-    return this.#sealLink('refresh', link);
+  signRefreshToken(ref: GrantRef): string {
+    return this.#sign('refresh', ref);
   }
 
-  sealAccessToken(token: AccessCredential): string {
-    const pads = this.#keys.get(this.#sealing)!;
-    writeLink(pads.inner, KINDS.access.byte, this.#sealing, token);
-    pads.inner.writeUIntBE(token.expiresAt, BLOCK + LINK_BYTES, 6);
-    pads.inner.writeUIntBE(token.scope, BLOCK + LINK_BYTES + 6, 3);
-    return KINDS.access.prefix + seal(pads, ACCESS_BYTES);
+  signAccessToken(token: AccessToken): string {
+    const pads = this.#keys.get(this.#signingKey)!;
+    writeGrantRef(pads.inner, KINDS.access.byte, this.#signingKey, token);
+    pads.inner.writeUIntBE(token.expiresAt, BLOCK + GRANT_REF_BYTES, 6);
+    pads.inner.writeUIntBE(token.scope, BLOCK + GRANT_REF_BYTES + 6, 3);
+    return KINDS.access.prefix + payloadAndTag(pads, ACCESS_BYTES);
   }
 
-  openCode(text: string): LinkCredential | undefined {
-    const bytes = this.#open('code', text);
-    return bytes && readLink(bytes);
+  verifyCode(text: string): GrantRef | undefined {
+    const bytes = this.#verify('code', text);
+    return bytes && readGrantRef(bytes);
   }
 
-  openRefreshToken(text: string): LinkCredential | undefined {
-    const bytes = this.#open('refresh', text);
-    return bytes && readLink(bytes);
+  verifyRefreshToken(text: string): GrantRef | undefined {
+    const bytes = this.#verify('refresh', text);
+    return bytes && readGrantRef(bytes);
   }
 
-  openAccessToken(text: string): AccessCredential | undefined {
-    const bytes = this.#open('access', text);
+  verifyAccessToken(text: string): AccessToken | undefined {
+    const bytes = this.#verify('access', text);
     if (!bytes) return undefined;
-    const link = readLink(bytes);
+    const ref = readGrantRef(bytes);
     return {
-      userId: link.userId,
-      grantId: link.grantId,
-      generation: link.generation,
-      expiresAt: bytes.readUIntBE(BLOCK + LINK_BYTES, 6),
-      scope: bytes.readUIntBE(BLOCK + LINK_BYTES + 6, 3),
+      userId: ref.userId,
+      grantId: ref.grantId,
+      generation: ref.generation,
+      expiresAt: bytes.readUIntBE(BLOCK + GRANT_REF_BYTES, 6),
+      scope: bytes.readUIntBE(BLOCK + GRANT_REF_BYTES + 6, 3),
     };
   }
 
-  #sealLink(kind: 'code' | 'refresh', link: LinkCredential): string {
-    const pads = this.#keys.get(this.#sealing)!;
-    writeLink(pads.inner, KINDS[kind].byte, this.#sealing, link);
-    return KINDS[kind].prefix + seal(pads, LINK_BYTES);
+  #sign(kind: 'code' | 'refresh', ref: GrantRef): string {
+    const pads = this.#keys.get(this.#signingKey)!;
+    writeGrantRef(pads.inner, KINDS[kind].byte, this.#signingKey, ref);
+    return KINDS[kind].prefix + payloadAndTag(pads, GRANT_REF_BYTES);
   }
 
   /** The payload in its key's buffer (read it before the next call), or undefined when it was not sealed here. */
-  #open(kind: Kind, text: string): Buffer | undefined {
+  #verify(kind: Kind, text: string): Buffer | undefined {
     if (!SPELLING[kind].test(text)) return undefined;
     const { byte, prefix, size } = KINDS[kind];
     const payload = text.slice(prefix.length, -TAG_LENGTH);
@@ -139,15 +139,15 @@ export class Sealer {
   }
 }
 
-function writeLink(into: Buffer, kind: number, key: number, link: LinkCredential): void {
+function writeGrantRef(into: Buffer, kind: number, key: number, ref: GrantRef): void {
   into[BLOCK] = kind;
   into.writeUInt16BE(key, BLOCK + 1);
-  into.write(link.userId, BLOCK + 3, 16, 'base64url');
-  into.write(link.grantId, BLOCK + 19, 16, 'base64url');
-  into.writeUInt32BE(link.generation, BLOCK + 35);
+  into.write(ref.userId, BLOCK + 3, 16, 'base64url');
+  into.write(ref.grantId, BLOCK + 19, 16, 'base64url');
+  into.writeUInt32BE(ref.generation, BLOCK + 35);
 }
 
-function readLink(from: Buffer): LinkCredential {
+function readGrantRef(from: Buffer): GrantRef {
   return {
     userId: from.toString('base64url', BLOCK + 3, BLOCK + 19),
     grantId: from.toString('base64url', BLOCK + 19, BLOCK + 35),
@@ -155,14 +155,14 @@ function readLink(from: Buffer): LinkCredential {
   };
 }
 
-function seal(pads: Pads, size: number): string {
+function payloadAndTag(pads: Pads, size: number): string {
   return pads.inner.toString('base64url', BLOCK, BLOCK + size) + tag(pads, size);
 }
 
 /**
  * HMAC (RFC 2104) over the payload in `inner`, from two one-shot hashes on prepared pads:
  * a third of the time of createHmac here, because no object is made per call
- * (docs/decisions/003-sealed-credentials.md). A test holds it against createHmac.
+ * (docs/decisions/003-signed-credentials.md). A test holds it against createHmac.
  */
 function tag(pads: Pads, size: number): string {
   const digest = hash('sha256', pads.inner.subarray(0, BLOCK + size), 'latin1');

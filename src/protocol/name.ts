@@ -4,12 +4,12 @@ export const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]
 /** Characters that leave no mark: a name of these alone would be an empty place on the consent screen. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Z}\u2800]/gu;
 
-export const LONGEST_NAME = 80;
+export const MAX_NAME_LENGTH = 80;
 
 /** What is wrong with a name that users will read, or undefined. Characters are counted, not bytes. */
 export function nameFault(name: string): string | undefined {
   const length = [...name].length;
-  if (length < 1 || length > LONGEST_NAME) return `The name must have 1 to ${LONGEST_NAME} characters.`;
+  if (length < 1 || length > MAX_NAME_LENGTH) return `The name must have 1 to ${MAX_NAME_LENGTH} characters.`;
   if (UNPRINTABLE.test(name)) return 'The name holds a control character: leave it out.';
   return name.replaceAll(INVISIBLE, '') === ''
     ? 'The name needs at least one character that can be seen.'

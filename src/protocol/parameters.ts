@@ -79,6 +79,6 @@ function finished(values: Map<string, string>, fault: ParameterFault | undefined
 }
 
 /** A parameter that is there and not empty (RFC 6749 3.1: without a value means omitted). */
-export function given(parameters: ReadonlyMap<string, string>, name: string): string | undefined {
+export function param(parameters: ReadonlyMap<string, string>, name: string): string | undefined {
   return parameters.get(name) || undefined;
 }

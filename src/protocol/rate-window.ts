@@ -34,7 +34,7 @@ export class RateWindows {
   }
 
   /** Counts one less in the key's window. */
-  takeBack(key: string): void {
+  refund(key: string): void {
     const open = this.#windows.get(key);
     if (open && open.count > 0) open.count--;
   }

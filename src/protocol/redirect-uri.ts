@@ -4,7 +4,7 @@
  * parsed here, once, and nowhere else.
  */
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
-const LONGEST = 2000;
+const MAX_LENGTH = 2000;
 
 export type RedirectUriFault =
   | 'too_long'
@@ -17,7 +17,7 @@ export type RedirectUriFault =
   | 'plain_http';
 
 const WORDS: Record<RedirectUriFault, string> = {
-  too_long: `is longer than ${LONGEST} characters`,
+  too_long: `is longer than ${MAX_LENGTH} characters`,
   forbidden_character:
     'holds a space, a control character, a backslash, a quote or a character that is not ASCII',
   wildcard: 'holds a wildcard (*): register each address in full',
@@ -32,7 +32,7 @@ export const explainRedirectUriFault = (fault: RedirectUriFault): string => WORD
 
 /** The first thing wrong with a URI that somebody wants to register, or undefined when it may be. */
 export function redirectUriFault(text: string): RedirectUriFault | undefined {
-  if (text.length > LONGEST) return 'too_long';
+  if (text.length > MAX_LENGTH) return 'too_long';
   if (!/^[\x21-\x7e]*$/.test(text) || /[\\"<>^`{|}]/.test(text)) return 'forbidden_character';
   if (text.includes('*')) return 'wildcard';
   if (text.includes('#')) return 'fragment';

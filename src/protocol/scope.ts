@@ -30,9 +30,9 @@ export function parseScope(text: string): ScopeSet | undefined {
   let set = NO_SCOPE;
   for (const name of text.split(' ')) {
     if (name === '') continue;
-    const place = SCOPE_NAMES.indexOf(name as ScopeName);
-    if (place < 0) return undefined;
-    set |= 1 << place;
+    const index = SCOPE_NAMES.indexOf(name as ScopeName);
+    if (index < 0) return undefined;
+    set |= 1 << index;
   }
   return set;
 }

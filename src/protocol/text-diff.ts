@@ -2,7 +2,7 @@
 export type DiffPart = { readonly kind: 'same' | 'sent' | 'expected'; readonly text: string };
 
 /** Beyond this only a common beginning and end are looked for: the table would be too large. */
-const LONGEST = 400;
+const MAX_LENGTH = 400;
 
 /** Character by character, by the longest common subsequence between what both begin and end with. */
 export function diff(sent: string, expected: string): DiffPart[] {
@@ -17,7 +17,7 @@ export function diff(sent: string, expected: string): DiffPart[] {
 }
 
 function middleParts(a: readonly string[], b: readonly string[]): DiffPart[] {
-  if (a.length > LONGEST || b.length > LONGEST)
+  if (a.length > MAX_LENGTH || b.length > MAX_LENGTH)
     return [
       { kind: 'sent', text: a.join('') },
       { kind: 'expected', text: b.join('') },

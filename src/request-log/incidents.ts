@@ -1,31 +1,35 @@
-import { incidentMail } from '../accounts/mail-texts.ts';
-import type { EntryNote } from '../answer.ts';
 import type { App } from '../app.ts';
+import type { LogEntryDiagnostics } from '../http/response.ts';
+import { incidentMail } from '../mail/mail-texts.ts';
 import { isPlayground } from '../protocol/application.ts';
 import type { Incident, LogEntry, Presentation } from '../store/request-records.ts';
 
 /** A storm of incidents sends one mail. */
 const MAIL_EVERY_MS = 3_600_000;
 
-type Cut = NonNullable<EntryNote['cut']>;
+type RevokedGrant = NonNullable<LogEntryDiagnostics['revokedGrant']>;
 
 /**
- * Takes down that a grant was cut, with what is known of its credentials' uses so far: the log they come
+ * Takes down that a grant was revokedGrant, with what is known of its credentials' uses so far: the log they come
  * from is bounded, and the incident is to outlive it. It belongs to the application that had the grant,
  * whoever presented the credential; of another application nothing is told.
  */
-export async function recordIncident(app: App, entry: LogEntry, { clientId, kind }: Cut): Promise<void> {
-  const earlier = await app.store.requestLog.session(clientId, entry.session!);
+export async function recordIncident(
+  app: App,
+  entry: LogEntry,
+  { clientId, kind }: RevokedGrant,
+): Promise<void> {
+  const earlier = await app.store.requestLog.listByGrant(clientId, entry.grantTail!);
   const own = earlier.some(({ id }) => id === entry.id);
   const foreign = { ...presentationOf(entry), reason: 'by_another_application', address: '', userAgent: '' };
   const presentations = own ? earlier.map(presentationOf) : [...earlier.map(presentationOf), foreign];
-  const { id, at, session, generation } = entry;
+  const { id, at, grantTail, generation } = entry;
   await app.store.requestLog.recordIncident({
     clientId,
     id,
     at,
     kind,
-    session: session!,
+    grantTail: grantTail!,
     generation: generation!,
     presentations,
   });
@@ -37,7 +41,7 @@ export function presentationOf(entry: LogEntry): Presentation {
   return { id, at, endpoint, error, reason, generation, address, userAgent };
 }
 
-/** Only to an address that was proven, and not for what a developer tries out in the playground. */
+/** Only to an address that was authenticated, and not for what a developer tries out in the playground. */
 async function tellOwner(app: App, clientId: string, id: Incident['id']): Promise<void> {
   if (isPlayground(clientId)) return;
   const now = app.now();

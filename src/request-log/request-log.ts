@@ -1,35 +1,35 @@
-import { userAgentOf } from '../accounts/security-log.ts';
-import type { Answer, EntryNote, Note } from '../answer.ts';
+import { userAgentOf } from '../accounts/security-events.ts';
 import type { App } from '../app.ts';
-import type { Answered } from '../http-request.ts';
-import type { Facts, LogEntry, LoggedEndpoint } from '../store/request-records.ts';
-import type { Application, Link } from '../store/store.ts';
-import { LogBudget } from './budget.ts';
+import type { CompletedRequest } from '../http/request.ts';
+import type { Diagnostics, HttpResponse, LogEntryDiagnostics } from '../http/response.ts';
+import type { LogDetails, LogEntry, LoggedEndpoint } from '../store/request-records.ts';
+import type { Application, GrantRef } from '../store/store.ts';
+import { EntryBudget } from './entry-budget.ts';
 import { recordIncident } from './incidents.ts';
-import { explainSecret } from './refused-secret.ts';
+import { explainSecret } from './rejected-secret.ts';
 import { UsageCounts } from './usage-counts.ts';
 
 /** Rarely enough that an application's entries of a while share their pages on the disk. */
 const FLUSH_EVERY_MS = 1_000;
 /** Entries a flush, whatever comes in. */
-const MOST_A_FLUSH = 500;
+const MAX_PER_FLUSH = 500;
 const USAGE_EVERY_MS = 10_000;
-const LONGEST_QUEUE = 5_000;
-/** Successes leave room for failures, and what nobody has proven to be an application's for what somebody has. */
-const MOST_SUCCESSES = LONGEST_QUEUE / 2;
-const MOST_UNPROVEN = LONGEST_QUEUE / 5;
+const MAX_QUEUE_LENGTH = 5_000;
+/** Successes leave room for failures, and what nobody has authenticated to be an application's for what somebody has. */
+const MAX_SUCCESSES = MAX_QUEUE_LENGTH / 2;
+const MAX_UNAUTHENTICATED = MAX_QUEUE_LENGTH / 5;
 /** Applications that have to be looked up a flush, because a request merely claimed to be from them. */
-const MOST_LOOKUPS = 50;
+const MAX_LOOKUPS = 50;
 /** Kept of each application: of its own entries, and of those that anybody may have sent. */
 const KEPT = 2_000;
-const KEPT_UNPROVEN = 500;
+const KEPT_UNAUTHENTICATED = 500;
 const TRIM_AFTER = 100;
 const SESSION_TAIL = 8;
 
-type Observed = Omit<LogEntry, 'clientId' | 'reason' | 'facts' | 'session' | 'generation'> & {
+type Observed = Omit<LogEntry, 'clientId' | 'reason' | 'details' | 'grantTail' | 'generation'> & {
   readonly clientId: string;
   readonly known: boolean;
-  readonly note: Note;
+  readonly diagnostics: Diagnostics;
   readonly method: string;
 };
 
@@ -42,11 +42,11 @@ export class RequestLog {
   static readonly #perApp = new WeakMap<App, RequestLog>();
   readonly #app: App;
   readonly #usage = new UsageCounts();
-  readonly #budget = new LogBudget();
+  readonly #budget = new EntryBudget();
   /** Entries since the last trim, by application. */
   readonly #untrimmed = new Map<string, number>();
   #queue: Observed[] = [];
-  #unproven = 0;
+  #unauthenticated = 0;
   #dropped = 0;
   #usageWrittenAt = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -65,34 +65,37 @@ export class RequestLog {
     return log;
   }
 
-  /** Takes note of a request that was answered. */
-  observe({ request, answer, at, ms }: Answered): void {
-    const { note } = answer;
+  /** Takes diagnostics of a request that was answered. */
+  record({ request, response, at, durationMs }: CompletedRequest): void {
+    const { diagnostics } = response;
     const endpoint = request.route?.logged;
-    const clientId = note?.client ?? note?.entry?.claimed;
-    if (!note || endpoint === undefined || clientId === undefined) return;
-    const known = note.client !== undefined;
-    const proven = known && endpoint !== 'authorize';
-    const error = answer.error ?? '';
-    if (known) this.#count(clientId, note, error, proven ? this.#used(answer) : 0, at);
+    const clientId = diagnostics?.clientId ?? diagnostics?.logEntry?.claimedClientId;
+    if (!diagnostics || endpoint === undefined || clientId === undefined) return;
+    const known = diagnostics.clientId !== undefined;
+    const authenticated = known && endpoint !== 'authorize';
+    const error = response.error ?? '';
+    if (known) this.#count(clientId, diagnostics, error, authenticated ? this.#used(response) : 0, at);
     this.#timer ??= setTimeout(() => void this.#tick(), FLUSH_EVERY_MS).unref();
-    if (!this.#hasRoom(error === '', proven) || !this.#budget.take(clientId, proven, performance.now())) {
+    if (
+      !this.#hasRoom(error === '', authenticated) ||
+      !this.#budget.take(clientId, authenticated, performance.now())
+    ) {
       this.#dropped++;
       return;
     }
-    if (!proven) this.#unproven++;
+    if (!authenticated) this.#unauthenticated++;
     const userAgent = userAgentOf(request);
-    const latencyUs = Math.round(ms * 1000);
+    const latencyUs = Math.round(durationMs * 1000);
     const { id, method, ip: address } = request;
     this.#queue.push({
       clientId,
       known,
-      note,
+      diagnostics,
       method,
       id,
       at,
       endpoint,
-      proven,
+      authenticated,
       error,
       address,
       userAgent,
@@ -115,18 +118,19 @@ export class RequestLog {
     await this.flush();
   }
 
-  #hasRoom(success: boolean, proven: boolean): boolean {
-    if (!proven && this.#unproven >= MOST_UNPROVEN) return false;
-    return this.#queue.length < (success ? MOST_SUCCESSES : LONGEST_QUEUE);
+  #hasRoom(success: boolean, authenticated: boolean): boolean {
+    if (!authenticated && this.#unauthenticated >= MAX_UNAUTHENTICATED) return false;
+    return this.#queue.length < (success ? MAX_SUCCESSES : MAX_QUEUE_LENGTH);
   }
 
-  #count(clientId: string, note: Note, error: string, used: number, at: number): void {
-    this.#usage.count(clientId, error === '' ? '' : (note.reason ?? error), used, at);
-    if (error === '' && note.entry?.link) this.#usage.seeUser(clientId, note.entry.link.userId, at);
+  #count(clientId: string, diagnostics: Diagnostics, error: string, used: number, at: number): void {
+    this.#usage.count(clientId, error === '' ? '' : (diagnostics.reason ?? error), used, at);
+    if (error === '' && diagnostics.logEntry?.ref)
+      this.#usage.seeUser(clientId, diagnostics.logEntry.ref.userId, at);
   }
 
   /** Of the rate limit, as the answer's own header says it. */
-  #used({ headers }: Answer): number {
+  #used({ headers }: HttpResponse): number {
     const remaining = headers['ratelimit-remaining'];
     return remaining === undefined ? 0 : this.#app.config.rateLimit - Number(remaining);
   }
@@ -149,8 +153,8 @@ export class RequestLog {
   }
 
   async #writeSome(): Promise<void> {
-    const some = this.#queue.splice(0, MOST_A_FLUSH);
-    this.#unproven -= some.filter(({ proven }) => !proven).length;
+    const some = this.#queue.splice(0, MAX_PER_FLUSH);
+    this.#unauthenticated -= some.filter(({ authenticated }) => !authenticated).length;
     try {
       await this.#write(some);
     } catch {
@@ -167,18 +171,19 @@ export class RequestLog {
     const applications = await this.#applicationsOf(some);
     const { requestLog } = this.#app.store;
     const entries: LogEntry[] = [];
-    const cuts: (readonly [LogEntry, NonNullable<EntryNote['cut']>])[] = [];
+    const revocations: (readonly [LogEntry, NonNullable<LogEntryDiagnostics['revokedGrant']>])[] = [];
     for (const observed of some) {
       const application = applications.get(observed.clientId);
       if (!application) continue;
       const entry = await this.#entryOf(observed, application);
       if (!observed.known) this.#usage.count(entry.clientId, entry.reason, 0, entry.at);
       entries.push(entry);
-      if (observed.note.entry?.cut) cuts.push([entry, observed.note.entry.cut]);
+      if (observed.diagnostics.logEntry?.revokedGrant)
+        revocations.push([entry, observed.diagnostics.logEntry.revokedGrant]);
     }
     entries.sort((a, b) => Number(a.clientId > b.clientId) - Number(a.clientId < b.clientId));
     await requestLog.write(entries);
-    for (const [entry, cut] of cuts) await recordIncident(this.#app, entry, cut);
+    for (const [entry, revokedGrant] of revocations) await recordIncident(this.#app, entry, revokedGrant);
     await this.#trim(entries);
   }
 
@@ -187,7 +192,7 @@ export class RequestLog {
     const found = new Map<string, Application>();
     let lookups = 0;
     for (const clientId of new Set(some.map((observed) => observed.clientId))) {
-      if (lookups >= MOST_LOOKUPS) break;
+      if (lookups >= MAX_LOOKUPS) break;
       const application = this.#app.store.applications.find(clientId);
       if (application instanceof Promise) lookups++;
       const there = await application;
@@ -197,49 +202,53 @@ export class RequestLog {
   }
 
   async #entryOf(observed: Observed, application: Application): Promise<LogEntry> {
-    const { note, known: _known, method, ...rest } = observed;
-    const { secret, link, facts = {} } = note.entry ?? {};
-    const why = secret
-      ? await explainSecret(this.#app.store.requestLog, application, secret)
-      : { reason: note.reason ?? resultOf(observed.endpoint, method, link), facts };
-    // Of a success the link is what was issued: what was presented is the one before it.
+    const { diagnostics, known: _known, method, ...rest } = observed;
+    const { rejectedSecret, ref, details = {} } = diagnostics.logEntry ?? {};
+    const why = rejectedSecret
+      ? await explainSecret(this.#app.store.requestLog, application, rejectedSecret)
+      : { reason: diagnostics.reason ?? resultOf(observed.endpoint, method, ref), details };
+    // Of a success the ref is what was issued: what was presented is the one before it.
     const issued = observed.endpoint === 'token' && observed.error === '' ? 1 : 0;
     return {
       ...rest,
       reason: why.reason,
-      facts: printable(why.facts),
-      session: link ? link.grantId.slice(-SESSION_TAIL) : null,
-      generation: link ? link.generation - issued : null,
+      details: printable(why.details),
+      grantTail: ref ? ref.grantId.slice(-SESSION_TAIL) : null,
+      generation: ref ? ref.generation - issued : null,
     };
   }
 
   async #trim(entries: readonly LogEntry[]): Promise<void> {
-    for (const { clientId, proven } of entries) {
-      const key = `${clientId} ${Number(proven)}`;
+    for (const { clientId, authenticated } of entries) {
+      const key = `${clientId} ${Number(authenticated)}`;
       const count = (this.#untrimmed.get(key) ?? 0) + 1;
       if (count < TRIM_AFTER) {
         this.#untrimmed.set(key, count);
         continue;
       }
       this.#untrimmed.delete(key);
-      await this.#app.store.requestLog.trim(clientId, proven, proven ? KEPT : KEPT_UNPROVEN);
+      await this.#app.store.requestLog.trim(
+        clientId,
+        authenticated,
+        authenticated ? KEPT : KEPT_UNAUTHENTICATED,
+      );
     }
-    if (this.#untrimmed.size > LONGEST_QUEUE) this.#untrimmed.clear();
+    if (this.#untrimmed.size > MAX_QUEUE_LENGTH) this.#untrimmed.clear();
   }
 }
 
 /** What a success was. */
-function resultOf(endpoint: LoggedEndpoint, method: string, link: Link | undefined): string {
+function resultOf(endpoint: LoggedEndpoint, method: string, ref: GrantRef | undefined): string {
   if (endpoint === 'authorize') return method === 'POST' ? 'code_issued' : 'consent_shown';
-  return link?.generation === 1 ? 'code_exchanged' : 'refreshed';
+  return ref?.generation === 1 ? 'code_exchanged' : 'refreshed';
 }
 
 /** PostgreSQL keeps no NUL, and nobody wants to read control characters: they become their pictures. */
-function printable(facts: Facts): Facts {
+function printable(details: LogDetails): LogDetails {
   const picture = (character: string) =>
     character < ' ' ? String.fromCharCode(0x2400 + character.charCodeAt(0)) : '\u2426';
   const clean = (text: string) => text.replaceAll(/\p{Cc}/gu, picture);
   return Object.fromEntries(
-    Object.entries(facts).map(([name, fact]) => [name, typeof fact === 'string' ? clean(fact) : fact]),
+    Object.entries(details).map(([name, fact]) => [name, typeof fact === 'string' ? clean(fact) : fact]),
   );
 }

@@ -6,9 +6,9 @@ export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 
 /** Beyond these what comes is not counted until the next writing. */
-const MOST_COUNTS = 20_000;
-const MOST_USERS = 20_000;
-const MOST_KNOWN = 200_000;
+const MAX_COUNTS = 20_000;
+const MAX_USERS = 20_000;
+const MAX_KNOWN = 200_000;
 
 type Count = { readonly clientId: string; readonly hour: number; readonly reason: string } & {
   requests: number;
@@ -30,13 +30,13 @@ export class UsageCounts {
     if (count) {
       count.requests++;
       if (used > count.peak) count.peak = used;
-    } else if (this.#counts.size < MOST_COUNTS) {
+    } else if (this.#counts.size < MAX_COUNTS) {
       this.#counts.set(key, { clientId, hour, reason, requests: 1, peak: used });
     }
   }
 
   seeUser(clientId: string, userId: string, now: number): void {
-    if (this.#users.size >= MOST_USERS) return;
+    if (this.#users.size >= MAX_USERS) return;
     this.#users.set(clientId + userId, { clientId, day: Math.floor(now / DAY_MS) * DAY_MS, userId });
   }
 
@@ -54,7 +54,7 @@ export class UsageCounts {
 
   #newRegisters(): UserRegister[] {
     const raised = new Map<string, UserRegister>();
-    if (this.#known.size > MOST_KNOWN) this.#known.clear();
+    if (this.#known.size > MAX_KNOWN) this.#known.clear();
     for (const { clientId, day, userId } of this.#users.values()) {
       const { register, value } = registerOf(userId);
       const key = `${clientId} ${day} ${register}`;

@@ -1,4 +1,4 @@
-import type { EndedBy } from './store.ts';
+import type { RevokedReason } from './store.ts';
 
 /** What is kept around an account besides the user: part of the store's interface (store.ts). */
 
@@ -52,7 +52,7 @@ export type SecurityEventKind =
   | 'session_ended'
   | 'granted'
   | 'disconnected'
-  | Extract<EndedBy, 'refresh_token_reuse' | 'code_replay'>;
+  | Extract<RevokedReason, 'refresh_token_reuse' | 'code_replay'>;
 
 export type SecurityEvent = {
   readonly at: number;

@@ -1,6 +1,6 @@
 import { hashClientSecret } from '../protocol/client-secret.ts';
 import { newId } from '../protocol/credentials.ts';
-import type { Row, Statement } from './driver.ts';
+import type { Row, Statement } from './drivers/driver.ts';
 import type { Application, ApplicationSecret, NewApplication } from './store.ts';
 
 export const APPLICATION_COLUMNS = `client_id, owner_id, name, homepage_url, redirect_uris, scope, optional_scope,

@@ -1,11 +1,11 @@
 import { APPLICATION_COLUMNS, applicationOf, insertApplication, insertSecret } from './application-rows.ts';
-import type { Driver, Row, Statement } from './driver.ts';
-import { rememberReplacedSecrets } from './ended-secrets.ts';
-import { OwnedApplicationsInSql } from './owned-applications.ts';
-import { SecretUses } from './secret-uses.ts';
+import type { Driver, Row, Statement } from './drivers/driver.ts';
+import { SqlOwnedApplications } from './owned-applications.ts';
+import { rememberReplacedSecrets } from './retired-secrets.ts';
+import { SecretLastUsed } from './secret-last-used.ts';
 import type { Application, ApplicationStore, NewApplication, OwnedApplications } from './store.ts';
 
-const LARGEST_CACHE = 10_000;
+const MAX_CACHED = 10_000;
 /** Every client_id that was ever given out looks like this; anything else is not worth a question to the database. */
 const CLIENT_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -13,15 +13,15 @@ const CLIENT_ID = /^[A-Za-z0-9_-]{1,64}$/;
  * Every token request needs its application, and applications hardly ever change, so
  * they are kept in memory until this process or another changes one.
  */
-export class Applications implements ApplicationStore {
+export class SqlApplications implements ApplicationStore {
   readonly #driver: Driver;
-  readonly #uses: SecretUses;
+  readonly #uses: SecretLastUsed;
   #cache = new Map<string, Application>();
 
   constructor(driver: Driver) {
     this.#driver = driver;
-    this.#uses = new SecretUses(driver);
-    driver.onForeignChange(() => this.#forgetAll());
+    this.#uses = new SecretLastUsed(driver);
+    driver.onExternalChange(() => this.#forgetAll());
   }
 
   find(clientId: string): Promise<Application | undefined> | Application {
@@ -41,20 +41,20 @@ export class Applications implements ApplicationStore {
     const application = applicationOf(rows[0], secrets);
     // A change during the read has put a new map in place: what was read before it must not be kept.
     if (cache === this.#cache) {
-      if (cache.size >= LARGEST_CACHE) cache.clear();
+      if (cache.size >= MAX_CACHED) cache.clear();
       cache.set(clientId, application);
     }
     return application;
   }
 
   ownedBy(ownerId: string): OwnedApplications {
-    return new OwnedApplicationsInSql(this.#driver, this.#uses, ownerId, (statements) =>
+    return new SqlOwnedApplications(this.#driver, this.#uses, ownerId, (statements) =>
       this.#change(statements),
     );
   }
 
-  noteSecretUse(clientId: string, secretId: string, now: number): void {
-    this.#uses.note(clientId, secretId, now);
+  recordSecretUse(clientId: string, secretId: string, now: number): void {
+    this.#uses.record(clientId, secretId, now);
   }
 
   close(): Promise<void> {
@@ -116,7 +116,7 @@ export class Applications implements ApplicationStore {
   }
 
   async #change(statements: readonly Statement[]): Promise<Row[][]> {
-    const rows = await this.#driver.transaction([...statements, ...this.#driver.announcement]);
+    const rows = await this.#driver.transaction([...statements, ...this.#driver.notifyStatements]);
     this.#forgetAll();
     return rows;
   }

@@ -1,16 +1,16 @@
-import { newClient } from './postgres-connections.ts';
+import { newClient } from './drivers/postgres-pool.ts';
 
 /**
  * Where each table lives on a Citus cluster. A user, the user's grants and what hangs on them are on
  * one shard, so every step of the protocol is a statement on one shard. What is small and read by
  * everybody is on every node. `local` tables stay on the coordinator.
  */
-type Place =
+type Placement =
   | { readonly by: string; readonly with?: string }
-  | { readonly place: 'everywhere' }
-  | { readonly place: 'local' };
+  | { readonly placement: 'everywhere' }
+  | { readonly placement: 'local' };
 
-export const PLACES: Readonly<Record<string, Place>> = {
+export const PLACEMENTS: Readonly<Record<string, Placement>> = {
   users: { by: 'id' },
   grants: { by: 'user_id', with: 'users' },
   revoked_access_tokens: { by: 'user_id', with: 'users' },
@@ -25,23 +25,24 @@ export const PLACES: Readonly<Record<string, Place>> = {
   incidents: { by: 'client_id', with: 'request_log' },
   usage_hours: { by: 'client_id', with: 'request_log' },
   usage_users: { by: 'client_id', with: 'request_log' },
-  ended_secrets: { place: 'everywhere' },
-  applications: { place: 'everywhere' },
-  application_secrets: { place: 'everywhere' },
-  resource_servers: { place: 'everywhere' },
-  sealing_keys: { place: 'everywhere' },
-  secret_fingerprint: { place: 'everywhere' },
-  leases: { place: 'everywhere' },
-  migrations: { place: 'local' },
+  retired_secrets: { placement: 'everywhere' },
+  applications: { placement: 'everywhere' },
+  application_secrets: { placement: 'everywhere' },
+  resource_servers: { placement: 'everywhere' },
+  signing_keys: { placement: 'everywhere' },
+  secret_fingerprint: { placement: 'everywhere' },
+  leases: { placement: 'everywhere' },
+  migrations: { placement: 'local' },
 };
 
-/** The statement that puts a table in its place; undefined where nothing is to be done. */
+/** The statement that puts a table in its placement; undefined where nothing is to be done. */
 export function distribution(table: string): string | undefined {
-  const place = PLACES[table];
-  if (!place) throw new Error(`the table ${table} has no place on a Citus cluster: see src/store/citus.ts`);
-  if ('by' in place)
-    return `SELECT create_distributed_table('${table}', '${place.by}', colocate_with => '${place.with ?? 'none'}')`;
-  return place.place === 'everywhere' ? `SELECT create_reference_table('${table}')` : undefined;
+  const placement = PLACEMENTS[table];
+  if (!placement)
+    throw new Error(`the table ${table} has no placement on a Citus cluster: see src/store/citus.ts`);
+  if ('by' in placement)
+    return `SELECT create_distributed_table('${table}', '${placement.by}', colocate_with => '${placement.with ?? 'none'}')`;
+  return placement.placement === 'everywhere' ? `SELECT create_reference_table('${table}')` : undefined;
 }
 
 export class NoCitus extends Error {
@@ -61,7 +62,7 @@ export async function distribute(url: string): Promise<string[]> {
     );
     const placed = new Set(rows.map(({ name }) => name));
     const done: string[] = [];
-    for (const table of Object.keys(PLACES)) {
+    for (const table of Object.keys(PLACEMENTS)) {
       const statement = distribution(table);
       if (!statement || placed.has(table)) continue;
       await client.query(statement);

@@ -1,6 +1,6 @@
 import { type RateWindow, RateWindows } from '../protocol/rate-window.ts';
-import type { Columns, Driver, Value } from './driver.ts';
-import { updateStep } from './step.ts';
+import { batchableUpdate } from './drivers/batchable-statement.ts';
+import type { Columns, Driver, Value } from './drivers/driver.ts';
 import type { CounterStore } from './store.ts';
 
 /** Counters in memory: right where one process serves, as with SQLite. */
@@ -11,8 +11,8 @@ export class MemoryCounters implements CounterStore {
     return this.#windows(windowMs).hit(key, now, opensAt);
   }
 
-  takeBack(key: string, windowMs: number): void {
-    this.#windows(windowMs).takeBack(key);
+  refund(key: string, windowMs: number): void {
+    this.#windows(windowMs).refund(key);
   }
 
   /** Memory is bounded by itself. */
@@ -31,7 +31,7 @@ export class MemoryCounters implements CounterStore {
 }
 
 /** Counts in a window that is there, or opens the key's next one in its place. */
-const HIT = updateStep(['text', 'bigint', 'bigint', 'bigint', 'integer'], {
+const HIT = batchableUpdate(['text', 'bigint', 'bigint', 'bigint', 'integer'], {
   table: 'rate_windows',
   set: `started_at = CASE WHEN ends_at > $4 THEN started_at ELSE $2 END,
     count = CASE WHEN ends_at > $4 THEN count + $5 ELSE $5 END,
@@ -94,7 +94,7 @@ export class SharedCounters implements CounterStore {
     });
   }
 
-  async takeBack(name: string, windowMs: number): Promise<void> {
+  async refund(name: string, windowMs: number): Promise<void> {
     await this.#driver.write(TAKE_BACK, [keyOf(name, windowMs)]);
   }
 
@@ -116,9 +116,10 @@ export class SharedCounters implements CounterStore {
     const { key, windowMs, now, opensAt } = hits[0]!;
     try {
       const values = [key, opensAt, opensAt + windowMs, now, hits.length];
-      const [startedAt, last] = (await this.#driver.step(HIT, values)) ?? (await this.#firstHit(values));
-      for (const [place, hit] of hits.entries())
-        hit.resolve({ startedAt: Number(startedAt), count: Number(last) - hits.length + 1 + place });
+      const [startedAt, last] =
+        (await this.#driver.runBatched(HIT, values)) ?? (await this.#firstHit(values));
+      for (const [index, hit] of hits.entries())
+        hit.resolve({ startedAt: Number(startedAt), count: Number(last) - hits.length + 1 + index });
     } catch (error) {
       for (const hit of hits) hit.reject(error);
     }

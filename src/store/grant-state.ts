@@ -1,5 +1,5 @@
-import type { Row } from './driver.ts';
-import type { EndedBy } from './store.ts';
+import type { Row } from './drivers/driver.ts';
+import type { RevokedReason } from './store.ts';
 
 /** A grant as an attempt that failed found it: what an application's request log tells of the failure. */
 export type GrantState = {
@@ -12,8 +12,8 @@ export type GrantState = {
   /** What the code is bound to; null once that is of no use any more. */
   readonly redirectUri: string | null;
   readonly codeChallenge: string | null;
-  readonly endedAt: number | null;
-  readonly endedBy: EndedBy | null;
+  readonly revokedAt: number | null;
+  readonly revokedReason: RevokedReason | null;
 };
 
 const nullableNumber = (value: Row[string] | undefined): number | null =>
@@ -28,7 +28,7 @@ export function grantStateOf(row: Row): GrantState {
     lastUsedAt: nullableNumber(row.last_used_at),
     redirectUri: row.redirect_uri as string | null,
     codeChallenge: row.code_challenge as string | null,
-    endedAt: nullableNumber(row.ended_at),
-    endedBy: row.ended_by as EndedBy | null,
+    revokedAt: nullableNumber(row.revoked_at),
+    revokedReason: row.revoked_reason as RevokedReason | null,
   };
 }

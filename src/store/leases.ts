@@ -1,4 +1,4 @@
-import type { Driver } from './driver.ts';
+import type { Driver } from './drivers/driver.ts';
 
 export interface LeaseStore {
   /** True when `holder` has the lease until `until`: nobody else does meanwhile, on any node. */
@@ -8,7 +8,7 @@ export interface LeaseStore {
 }
 
 /** A lease is a row, not a lock of the engine's: it works behind a connection pooler and on any engine. */
-export class Leases implements LeaseStore {
+export class SqlLeases implements LeaseStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {

@@ -1,5 +1,5 @@
 import type { LinkPurpose, MailLinkStore, NewSignUp, SignUp, SignUpStore } from './account-records.ts';
-import type { Driver } from './driver.ts';
+import type { Driver } from './drivers/driver.ts';
 
 const SIGN_UP_COLUMNS = 'email, name, password_hash, browser_hash';
 
@@ -15,7 +15,7 @@ const signUpOf = (row: unknown): SignUp => {
   return { email, name, passwordHash: password_hash, browserHash: browser_hash };
 };
 
-export class SignUps implements SignUpStore {
+export class SqlSignUps implements SignUpStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
@@ -50,7 +50,7 @@ export class SignUps implements SignUpStore {
   }
 }
 
-export class MailLinks implements MailLinkStore {
+export class SqlMailLinks implements MailLinkStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {

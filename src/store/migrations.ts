@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Migration } from './driver.ts';
+import type { Migration } from './drivers/driver.ts';
 
-const FOLDER = new URL('migrations/', import.meta.url);
+const FOLDER = new URL('./migrations/', import.meta.url);
 
 /** The numbered files beside this one, in order. */
 export function allMigrations(): Migration[] {

@@ -1,21 +1,21 @@
-import { Applications } from './applications.ts';
+import { SqlApplications } from './applications.ts';
 import { MemoryCounters, SharedCounters } from './counters.ts';
-import type { Driver } from './driver.ts';
-import { Grants } from './grants.ts';
-import { SealingKeys } from './keys.ts';
-import { Leases } from './leases.ts';
-import { MailLinks, SignUps } from './mail-links.ts';
+import type { Driver } from './drivers/driver.ts';
+import { type Observe, observedDriver } from './drivers/observed-driver.ts';
+import { PostgresDriver, type PostgresOptions } from './drivers/postgres.ts';
+import { SqliteDriver } from './drivers/sqlite.ts';
+import { SqlGrants } from './grants.ts';
+import { SqlLeases } from './leases.ts';
+import { SqlMailLinks, SqlSignUps } from './mail-links.ts';
 import { allMigrations } from './migrations.ts';
-import { type Observe, observedDriver } from './observed-driver.ts';
-import { PostgresDriver, type PostgresOptions } from './postgres.ts';
-import { RequestLogInSql } from './request-log.ts';
-import { ResourceServers } from './resource-servers.ts';
-import { SecurityEvents } from './security-events.ts';
-import { Sessions } from './sessions.ts';
-import { SqliteDriver } from './sqlite.ts';
+import { SqlRequestLog } from './request-log.ts';
+import { SqlResourceServers } from './resource-servers.ts';
+import { SqlSecurityEvents } from './security-events.ts';
+import { SqlSessions } from './sessions.ts';
+import { SqlSigningKeys } from './signing-keys.ts';
 import type { Store } from './store.ts';
-import { Usage } from './usage.ts';
-import { Users } from './users.ts';
+import { SqlUsage } from './usage.ts';
+import { SqlUsers } from './users.ts';
 
 export type StoreOptions = PostgresOptions & { readonly observe?: Observe | undefined };
 
@@ -23,23 +23,23 @@ export type StoreOptions = PostgresOptions & { readonly observe?: Observe | unde
 export function openStore(url: string, { observe, ...options }: StoreOptions = {}): Store {
   const plain = openDriver(url, options);
   const driver = observe ? observedDriver(plain, observe) : plain;
-  const users = new Users(driver);
-  const applications = new Applications(driver);
+  const users = new SqlUsers(driver);
+  const applications = new SqlApplications(driver);
   return {
     engine: driver.engine,
-    grants: new Grants(driver),
+    grants: new SqlGrants(driver),
     applications,
     users,
-    sessions: new Sessions(driver, users),
+    sessions: new SqlSessions(driver, users),
     counters: driver.engine === 'postgres' ? new SharedCounters(driver) : new MemoryCounters(),
-    requestLog: new RequestLogInSql(driver),
-    usage: new Usage(driver),
-    keys: new SealingKeys(driver),
-    leases: new Leases(driver),
-    signUps: new SignUps(driver),
-    mailLinks: new MailLinks(driver),
-    securityEvents: new SecurityEvents(driver),
-    resourceServers: new ResourceServers(driver),
+    requestLog: new SqlRequestLog(driver),
+    usage: new SqlUsage(driver),
+    keys: new SqlSigningKeys(driver),
+    leases: new SqlLeases(driver),
+    signUps: new SqlSignUps(driver),
+    mailLinks: new SqlMailLinks(driver),
+    securityEvents: new SqlSecurityEvents(driver),
+    resourceServers: new SqlResourceServers(driver),
     migrate: () => driver.migrate(allMigrations()),
     ping: async () => void (await driver.read('SELECT 1 AS one')),
     close: async () => {

@@ -1,9 +1,9 @@
-import { MOST_SECRETS } from '../protocol/application.ts';
+import { MAX_SECRETS } from '../protocol/application.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
 import { APPLICATION_COLUMNS, applicationOf, insertApplication, insertSecret } from './application-rows.ts';
-import { type Driver, DuplicateKey, type Row, type Statement } from './driver.ts';
-import { rememberExpiredSecrets, rememberRemovedSecret } from './ended-secrets.ts';
-import type { SecretUses } from './secret-uses.ts';
+import { type Driver, DuplicateKey, type Row, type Statement } from './drivers/driver.ts';
+import { rememberExpiredSecrets, rememberRemovedSecret } from './retired-secrets.ts';
+import type { SecretLastUsed } from './secret-last-used.ts';
 import type {
   Application,
   ApplicationChanges,
@@ -31,7 +31,7 @@ const ADD_SECRET = `
   INSERT INTO application_secrets (client_id, id, hash, tail, created_at)
   SELECT client_id, CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT)
   FROM applications WHERE client_id = $1 AND owner_id = $2
-    AND (SELECT COUNT(*) FROM application_secrets WHERE client_id = $1) < ${MOST_SECRETS}
+    AND (SELECT COUNT(*) FROM application_secrets WHERE client_id = $1) < ${MAX_SECRETS}
   ON CONFLICT DO NOTHING
   RETURNING id`;
 
@@ -43,15 +43,15 @@ const REMOVE_SECRET = `
   RETURNING id`;
 
 /** The applications of one user. Every statement names the owner: what is somebody else's is not there. */
-export class OwnedApplicationsInSql implements OwnedApplications {
+export class SqlOwnedApplications implements OwnedApplications {
   readonly #driver: Driver;
-  readonly #uses: SecretUses;
+  readonly #uses: SecretLastUsed;
   readonly #ownerId: string;
   readonly #change: (statements: readonly Statement[]) => Promise<Row[][]>;
 
   constructor(
     driver: Driver,
-    uses: SecretUses,
+    uses: SecretLastUsed,
     ownerId: string,
     change: (statements: readonly Statement[]) => Promise<Row[][]>,
   ) {

@@ -1,26 +1,26 @@
-import type { Driver, Row, Value } from './driver.ts';
+import type { Driver, Row, Value } from './drivers/driver.ts';
 import type {
-  EndedSecret,
-  Facts,
   Incident,
+  LogDetails,
   LogEntry,
   LogFilter,
   LoggedEndpoint,
   Presentation,
   RequestLogStore,
+  RetiredSecret,
 } from './request-records.ts';
 
-const COLUMNS = `client_id, id, at, endpoint, proven, error, reason, session, generation, facts, address, user_agent,
+const COLUMNS = `client_id, id, at, endpoint, authenticated, error, reason, grant_tail, generation, details, address, user_agent,
   latency_us`;
 const WIDTH = 13;
 /** Rows a statement. Few enough that writing them holds nobody up. */
 const ROWS_AT_ONCE = 50;
-const LONGEST_SESSION = 100;
+const MAX_ENTRIES_PER_GRANT = 100;
 
 const TRIM = `
-  DELETE FROM request_log WHERE client_id = $1 AND proven = $2 AND id < (
+  DELETE FROM request_log WHERE client_id = $1 AND authenticated = $2 AND id < (
     SELECT MIN(id) FROM (
-      SELECT id FROM request_log WHERE client_id = $1 AND proven = $2 ORDER BY id DESC LIMIT $3) AS newest)`;
+      SELECT id FROM request_log WHERE client_id = $1 AND authenticated = $2 ORDER BY id DESC LIMIT $3) AS newest)`;
 
 const LIST = `
   SELECT ${COLUMNS} FROM request_log
@@ -34,14 +34,14 @@ const APPLICATION_OF = `
   WHERE id = $2 AND client_id IN (SELECT client_id FROM applications WHERE owner_id = $1)`;
 
 const RECORD_INCIDENT = `
-  INSERT INTO incidents (client_id, id, at, kind, session, generation, presentations)
+  INSERT INTO incidents (client_id, id, at, kind, grant_tail, generation, presentations)
   VALUES ($1, $2, $3, $4, $5, $6, $7)
   ON CONFLICT DO NOTHING`;
 
 /** Sorts after every id. */
 const LAST = '~';
 
-export class RequestLogInSql implements RequestLogStore {
+export class SqlRequestLog implements RequestLogStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
@@ -55,8 +55,8 @@ export class RequestLogInSql implements RequestLogStore {
     }
   }
 
-  async trim(clientId: string, proven: boolean, keep: number): Promise<void> {
-    await this.#driver.write(TRIM, [clientId, Number(proven), keep]);
+  async trim(clientId: string, authenticated: boolean, keep: number): Promise<void> {
+    await this.#driver.write(TRIM, [clientId, Number(authenticated), keep]);
   }
 
   async list(clientId: string, filter: LogFilter, limit: number): Promise<LogEntry[]> {
@@ -71,34 +71,39 @@ export class RequestLogInSql implements RequestLogStore {
     return row && entryOf(row);
   }
 
-  async session(clientId: string, session: string): Promise<LogEntry[]> {
-    const sql = `SELECT ${COLUMNS} FROM request_log WHERE client_id = $1 AND session = $2 ORDER BY id DESC LIMIT $3`;
-    const rows = await this.#driver.read(sql, [clientId, session, LONGEST_SESSION]);
+  async listByGrant(clientId: string, grantTail: string): Promise<LogEntry[]> {
+    const sql = `SELECT ${COLUMNS} FROM request_log WHERE client_id = $1 AND grant_tail = $2 ORDER BY id DESC LIMIT $3`;
+    const rows = await this.#driver.read(sql, [clientId, grantTail, MAX_ENTRIES_PER_GRANT]);
     return rows.reverse().map(entryOf);
   }
 
-  async applicationOf(ownerId: string, id: string): Promise<string | undefined> {
+  async findClientId(ownerId: string, id: string): Promise<string | undefined> {
     return (await this.#driver.read(APPLICATION_OF, [ownerId, id]))[0]?.client_id as string | undefined;
   }
 
-  async endedSecret(clientId: string, hash: string): Promise<EndedSecret | undefined> {
-    const sql = 'SELECT ended_at, ended_by FROM ended_secrets WHERE client_id = $1 AND hash = $2';
+  async findRetiredSecret(clientId: string, hash: string): Promise<RetiredSecret | undefined> {
+    const sql = 'SELECT retired_at, retired_reason FROM retired_secrets WHERE client_id = $1 AND hash = $2';
     const [row] = await this.#driver.read(sql, [clientId, hash]);
-    return row && { endedAt: Number(row.ended_at), endedBy: row.ended_by as EndedSecret['endedBy'] };
+    return (
+      row && {
+        retiredAt: Number(row.retired_at),
+        retiredReason: row.retired_reason as RetiredSecret['retiredReason'],
+      }
+    );
   }
 
   async recordIncident(incident: Incident): Promise<void> {
-    const { clientId, id, at, kind, session, generation, presentations } = incident;
-    const values = [clientId, id, at, kind, session, generation, JSON.stringify(presentations)];
+    const { clientId, id, at, kind, grantTail, generation, presentations } = incident;
+    const values = [clientId, id, at, kind, grantTail, generation, JSON.stringify(presentations)];
     await this.#driver.write(RECORD_INCIDENT, values);
   }
 
-  async incidents(clientId: string, limit: number): Promise<Incident[]> {
+  async listIncidents(clientId: string, limit: number): Promise<Incident[]> {
     const sql = 'SELECT * FROM incidents WHERE client_id = $1 ORDER BY id DESC LIMIT $2';
     return (await this.#driver.read(sql, [clientId, limit])).map(incidentOf);
   }
 
-  async incident(clientId: string, id: string): Promise<Incident | undefined> {
+  async findIncident(clientId: string, id: string): Promise<Incident | undefined> {
     const sql = 'SELECT * FROM incidents WHERE client_id = $1 AND id = $2';
     const [row] = await this.#driver.read(sql, [clientId, id]);
     return row && incidentOf(row);
@@ -113,7 +118,7 @@ export class RequestLogInSql implements RequestLogStore {
       );
     await remove('request_log', 'id', 'at');
     await remove('incidents', 'id', 'at');
-    await remove('ended_secrets', 'hash', 'ended_at');
+    await remove('retired_secrets', 'hash', 'retired_at');
   }
 }
 
@@ -123,9 +128,9 @@ const inserts = new Map<number, string>();
 function insert(rows: number): string {
   let sql = inserts.get(rows);
   if (!sql) {
-    const row = (place: number) =>
-      `(${Array.from({ length: WIDTH }, (_, column) => `$${place * WIDTH + column + 1}`).join(', ')})`;
-    const all = Array.from({ length: rows }, (_, place) => row(place)).join(', ');
+    const row = (index: number) =>
+      `(${Array.from({ length: WIDTH }, (_, column) => `$${index * WIDTH + column + 1}`).join(', ')})`;
+    const all = Array.from({ length: rows }, (_, index) => row(index)).join(', ');
     sql = `INSERT INTO request_log (${COLUMNS}) VALUES ${all} ON CONFLICT DO NOTHING`;
     inserts.set(rows, sql);
   }
@@ -133,19 +138,19 @@ function insert(rows: number): string {
 }
 
 function valuesOf(entry: LogEntry): Value[] {
-  const { clientId, id, at, endpoint, proven, error, reason, session, generation } = entry;
-  const { facts, address, userAgent, latencyUs } = entry;
+  const { clientId, id, at, endpoint, authenticated, error, reason, grantTail, generation } = entry;
+  const { details, address, userAgent, latencyUs } = entry;
   return [
     clientId,
     id,
     at,
     endpoint,
-    Number(proven),
+    Number(authenticated),
     error,
     reason,
-    session,
+    grantTail,
     generation,
-    JSON.stringify(facts),
+    JSON.stringify(details),
     address,
     userAgent,
     latencyUs,
@@ -158,12 +163,12 @@ function entryOf(row: Row): LogEntry {
     id: row.id as string,
     at: Number(row.at),
     endpoint: row.endpoint as LoggedEndpoint,
-    proven: Number(row.proven) === 1,
+    authenticated: Number(row.authenticated) === 1,
     error: row.error as string,
     reason: row.reason as string,
-    session: row.session as string | null,
+    grantTail: row.grant_tail as string | null,
     generation: row.generation === null ? null : Number(row.generation),
-    facts: JSON.parse(row.facts as string) as Facts,
+    details: JSON.parse(row.details as string) as LogDetails,
     address: row.address as string,
     userAgent: row.user_agent as string,
     latencyUs: Number(row.latency_us),
@@ -176,7 +181,7 @@ function incidentOf(row: Row): Incident {
     id: row.id as string,
     at: Number(row.at),
     kind: row.kind as Incident['kind'],
-    session: row.session as string,
+    grantTail: row.grant_tail as string,
     generation: Number(row.generation),
     presentations: JSON.parse(row.presentations as string) as Presentation[],
   };

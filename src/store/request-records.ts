@@ -4,7 +4,7 @@ export const LOGGED_ENDPOINTS = ['authorize', 'token', 'revoke'] as const;
 export type LoggedEndpoint = (typeof LOGGED_ENDPOINTS)[number];
 
 /** What makes a reason exact. Never a credential: of one at most its last four characters. */
-export type Facts = Readonly<Record<string, string | number | undefined>>;
+export type LogDetails = Readonly<Record<string, string | number | undefined>>;
 
 export type LogEntry = {
   readonly clientId: string;
@@ -12,15 +12,15 @@ export type LogEntry = {
   readonly id: string;
   readonly at: number;
   readonly endpoint: LoggedEndpoint;
-  /** The application had proven who it is. What has not is anybody's. */
-  readonly proven: boolean;
+  /** The application had authenticated who it is. What has not is anybody's. */
+  readonly authenticated: boolean;
   /** The error the client was told; empty for a success. */
   readonly error: string;
   readonly reason: string;
   /** The end of the grant's id, and which link of it was presented. */
-  readonly session: string | null;
+  readonly grantTail: string | null;
   readonly generation: number | null;
-  readonly facts: Facts;
+  readonly details: LogDetails;
   readonly address: string;
   readonly userAgent: string;
   readonly latencyUs: number;
@@ -35,7 +35,7 @@ export type LogFilter = {
   readonly before?: string | undefined;
 };
 
-export type EndedSecret = { readonly endedAt: number; readonly endedBy: 'removed' | 'expired' };
+export type RetiredSecret = { readonly retiredAt: number; readonly retiredReason: 'removed' | 'expired' };
 
 /** One time that a credential of a grant was shown. */
 export type Presentation = Pick<
@@ -49,7 +49,7 @@ export type Incident = {
   readonly id: string;
   readonly at: number;
   readonly kind: 'refresh_token_reuse' | 'code_replay';
-  readonly session: string;
+  readonly grantTail: string;
   /** The link that came twice. */
   readonly generation: number;
   readonly presentations: readonly Presentation[];
@@ -58,19 +58,19 @@ export type Incident = {
 export interface RequestLogStore {
   write(entries: readonly LogEntry[]): Promise<void>;
   /** Keeps the newest of an application's entries. */
-  trim(clientId: string, proven: boolean, keep: number): Promise<void>;
+  trim(clientId: string, authenticated: boolean, keep: number): Promise<void>;
   /** Newest first. */
   list(clientId: string, filter: LogFilter, limit: number): Promise<LogEntry[]>;
   find(clientId: string, id: string): Promise<LogEntry | undefined>;
   /** Every entry of one grant that is still there, oldest first. */
-  session(clientId: string, session: string): Promise<LogEntry[]>;
+  listByGrant(clientId: string, session: string): Promise<LogEntry[]>;
   /** Which of the owner's applications an entry belongs to. */
-  applicationOf(ownerId: string, id: string): Promise<string | undefined>;
-  endedSecret(clientId: string, hash: string): Promise<EndedSecret | undefined>;
+  findClientId(ownerId: string, id: string): Promise<string | undefined>;
+  findRetiredSecret(clientId: string, hash: string): Promise<RetiredSecret | undefined>;
   recordIncident(incident: Incident): Promise<void>;
   /** Newest first. */
-  incidents(clientId: string, limit: number): Promise<Incident[]>;
-  incident(clientId: string, id: string): Promise<Incident | undefined>;
+  listIncidents(clientId: string, limit: number): Promise<Incident[]>;
+  findIncident(clientId: string, id: string): Promise<Incident | undefined>;
   sweep(limit: number, before: number): Promise<void>;
 }
 

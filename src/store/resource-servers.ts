@@ -1,5 +1,5 @@
 import { hashClientSecret } from '../protocol/client-secret.ts';
-import type { Driver, Row, Statement } from './driver.ts';
+import type { Driver, Row, Statement } from './drivers/driver.ts';
 import type { NewResourceServer, ResourceServer, ResourceServerStore } from './store.ts';
 
 type ById = ReadonlyMap<string, ResourceServer>;
@@ -8,13 +8,13 @@ type ById = ReadonlyMap<string, ResourceServer>;
  * A platform has a handful of these, so all are kept in memory until one changes. Then a check
  * of a token costs no read for its caller, and a stranger's made-up id costs none either.
  */
-export class ResourceServers implements ResourceServerStore {
+export class SqlResourceServers implements ResourceServerStore {
   readonly #driver: Driver;
   #all: Promise<ById> | undefined;
 
   constructor(driver: Driver) {
     this.#driver = driver;
-    driver.onForeignChange(() => this.#forget());
+    driver.onExternalChange(() => this.#forget());
   }
 
   async find(id: string): Promise<ResourceServer | undefined> {
@@ -50,7 +50,7 @@ export class ResourceServers implements ResourceServerStore {
   }
 
   async #change(statement: Statement): Promise<Row[]> {
-    const [rows] = await this.#driver.transaction([statement, ...this.#driver.announcement]);
+    const [rows] = await this.#driver.transaction([statement, ...this.#driver.notifyStatements]);
     this.#forget();
     return rows!;
   }

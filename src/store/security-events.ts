@@ -4,10 +4,10 @@ import type {
   SecurityEventKind,
   SecurityEventStore,
 } from './account-records.ts';
-import type { Driver } from './driver.ts';
+import type { Driver } from './drivers/driver.ts';
 
 /** So many are kept of each user: whoever makes many must not be able to fill the disk. */
-const MOST_PER_USER = 100;
+const MAX_PER_USER = 100;
 
 const INSERT = `
   INSERT INTO security_events (user_id, id, happened_at, kind, client_id, address, user_agent)
@@ -23,13 +23,13 @@ const FORGET_OLD = `
  * Goes into the transaction that cuts a grant, after the cut: the event is there exactly when the
  * cut is, names the grant's own application whoever caused it, and a second try adds none.
  */
-export const RECORD_CUT = `
+export const RECORD_REVOCATION = `
   INSERT INTO security_events (user_id, id, happened_at, kind, client_id, address, user_agent)
-  SELECT user_id, 'cut ' || id, ended_at, ended_by, client_id, '', ''
-  FROM grants WHERE user_id = $1 AND id = $2 AND ended_at = $3
+  SELECT user_id, 'revoked ' || id, revoked_at, revoked_reason, client_id, '', ''
+  FROM grants WHERE user_id = $1 AND id = $2 AND revoked_at = $3
   ON CONFLICT DO NOTHING`;
 
-export class SecurityEvents implements SecurityEventStore {
+export class SqlSecurityEvents implements SecurityEventStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
@@ -40,7 +40,7 @@ export class SecurityEvents implements SecurityEventStore {
     const { userId, id, at, kind, clientId = null, address, userAgent } = event;
     await this.#driver.transaction([
       { sql: INSERT, values: [userId, id, at, kind, clientId, address, userAgent] },
-      { sql: FORGET_OLD, values: [userId, MOST_PER_USER] },
+      { sql: FORGET_OLD, values: [userId, MAX_PER_USER] },
     ]);
   }
 

@@ -1,12 +1,12 @@
-import type { Driver } from './driver.ts';
+import type { Driver } from './drivers/driver.ts';
 import type { NewSession, Session, SessionStore, User } from './store.ts';
-import type { Users } from './users.ts';
+import type { SqlUsers } from './users.ts';
 
-export class Sessions implements SessionStore {
+export class SqlSessions implements SessionStore {
   readonly #driver: Driver;
-  readonly #users: Users;
+  readonly #users: SqlUsers;
 
-  constructor(driver: Driver, users: Users) {
+  constructor(driver: Driver, users: SqlUsers) {
     this.#driver = driver;
     this.#users = users;
   }

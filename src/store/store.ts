@@ -35,7 +35,7 @@ export interface Store {
 // ---- grants ---------------------------------------------------------------------------------
 
 /** A link of a grant's chain, as a sealed credential names it. */
-export type Link = { readonly userId: string; readonly grantId: string; readonly generation: number };
+export type GrantRef = { readonly userId: string; readonly grantId: string; readonly generation: number };
 
 export type NewGrant = {
   readonly userId: string;
@@ -48,8 +48,8 @@ export type NewGrant = {
   readonly expiresAt: number;
 };
 
-export type Redemption = {
-  readonly link: Link;
+export type CodeRedemption = {
+  readonly ref: GrantRef;
   readonly clientId: string;
   readonly redirectUri: string;
   /** Undefined when no usable verifier came with the request: then nothing matches. */
@@ -59,7 +59,7 @@ export type Redemption = {
 };
 
 export type Rotation = {
-  readonly link: Link;
+  readonly ref: GrantRef;
   readonly clientId: string;
   /** What the new access token is to have; undefined for all of the grant's scope. */
   readonly scope: ScopeSet | undefined;
@@ -70,7 +70,7 @@ export type Rotation = {
 };
 
 /** Why a link was refused: for the log, never for the client. */
-export type Refusal =
+export type RefusedReason =
   | 'unknown'
   | 'expired'
   | 'ended'
@@ -81,7 +81,7 @@ export type Refusal =
   /** Sealed by us, but ahead of the row: only a database restored from a backup can look like this. The grant is cut. */
   | 'ahead';
 
-export type EndedBy =
+export type RevokedReason =
   | 'refresh_token_reuse'
   | 'code_replay'
   | 'revoked_by_client'
@@ -93,15 +93,15 @@ export type EndedBy =
 export type RedemptionOutcome =
   | { readonly outcome: 'redeemed'; readonly scope: ScopeSet }
   /** The code was used before; `cut` when this replay ended the grant. */
-  | { readonly outcome: 'replayed'; readonly cut: boolean; readonly grant: GrantState }
-  | { readonly outcome: 'refused'; readonly reason: Refusal; readonly grant?: GrantState };
+  | { readonly outcome: 'replayed'; readonly revoked: boolean; readonly grant: GrantState }
+  | { readonly outcome: 'refused'; readonly reason: RefusedReason; readonly grant?: GrantState };
 
 export type RotationOutcome =
   | { readonly outcome: 'rotated'; readonly scope: ScopeSet }
   /** The token was consumed earlier; `cut` when this presentation ended the grant. */
-  | { readonly outcome: 'reused'; readonly cut: boolean; readonly grant: GrantState }
+  | { readonly outcome: 'reused'; readonly revoked: boolean; readonly grant: GrantState }
   | { readonly outcome: 'scope_exceeded'; readonly grant: GrantState }
-  | { readonly outcome: 'refused'; readonly reason: Refusal; readonly grant?: GrantState };
+  | { readonly outcome: 'refused'; readonly reason: RefusedReason; readonly grant?: GrantState };
 
 export type AccessRead =
   | { readonly outcome: 'live'; readonly clientId: string; readonly user: Profile }
@@ -112,22 +112,22 @@ export interface GrantStore {
   create(grant: NewGrant): Promise<boolean>;
   /** True while the grant's code was issued and not yet redeemed, expired or cut. */
   codeIsLive(userId: string, grantId: string, now: number): Promise<boolean>;
-  redeemCode(redemption: Redemption): Promise<RedemptionOutcome>;
+  redeemCode(redemption: CodeRedemption): Promise<RedemptionOutcome>;
   rotate(rotation: Rotation): Promise<RotationOutcome>;
   /** Ends the grant when it is this client's; true when that ended it. The client is answered alike. */
-  revoke(link: Link, clientId: string, now: number): Promise<boolean>;
-  revokeAccessToken(link: Link, clientId: string, expiresAt: number): Promise<void>;
+  revoke(ref: GrantRef, clientId: string, now: number): Promise<boolean>;
+  revokeAccessToken(ref: GrantRef, clientId: string, expiresAt: number): Promise<void>;
   /** The applications that can act for the user now, each once however many grants it has. */
   connections(userId: string, now: number, accessLiveSince: number): Promise<Connection[]>;
   /** Ends every grant that the user gave the application; how many. */
   disconnect(userId: string, clientId: string, now: number): Promise<number>;
   /** The user behind an access token that has not expired, read live. */
-  readAccess(link: Link): Promise<AccessRead>;
+  readAccess(ref: GrantRef): Promise<AccessRead>;
   /** Removes what expired before `expiredBefore` among the next few grants after `from`. */
   sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweptGrants>;
   sweepRevokedAccessTokens(limit: number, now: number): Promise<number>;
   /** Ends every live grant among the next few after `from`; `removed` says how many it were. */
-  endAll(from: SweepPosition, limit: number, by: EndedBy, now: number): Promise<SweepStep>;
+  revokeAll(from: SweepPosition, limit: number, by: RevokedReason, now: number): Promise<SweptRange>;
   /** When any grant was last used, or 0. Reads them all. */
   lastUse(): Promise<number>;
 }
@@ -142,9 +142,9 @@ export type Connection = {
 
 export type SweepPosition = { readonly userId: string; readonly grantId: string };
 /** `next` is undefined at the end of the table. */
-export type SweepStep = { readonly removed: number; readonly next: SweepPosition | undefined };
+export type SweptRange = { readonly removed: number; readonly next: SweepPosition | undefined };
 /** `live` is how many of the grants looked at were neither expired nor cut. */
-export type SweptGrants = SweepStep & { readonly live: number };
+export type SweptGrants = SweptRange & { readonly live: number };
 
 // ---- applications ---------------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ export interface ApplicationStore {
   delete(clientId: string): Promise<boolean>;
   ownedBy(ownerId: string): OwnedApplications;
   /** Told at every authenticated request, so it only takes note; what it noted is written later. */
-  noteSecretUse(clientId: string, secretId: string, now: number): void;
+  recordSecretUse(clientId: string, secretId: string, now: number): void;
 }
 
 // ---- resource servers: the platform's own APIs -------------------------------------------------
@@ -269,7 +269,7 @@ export type NewUser = {
   readonly now: number;
 };
 
-export type DeletedUser = { readonly grantsEnded: number };
+export type DeletedUser = { readonly grantsRevoked: number };
 
 export interface UserStore {
   create(user: NewUser): Promise<'created' | 'email_taken'>;
@@ -320,7 +320,7 @@ export interface CounterStore {
   /** Counts one more under this key, over all nodes. A window that opens now begins at `opensAt`. */
   hit(key: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> | RateWindow;
   /** Counts one less: what was counted in advance turned out not to count. */
-  takeBack(key: string, windowMs: number): Promise<void> | void;
+  refund(key: string, windowMs: number): Promise<void> | void;
   /** Removes windows that have ended. */
   sweep(limit: number, now: number): Promise<number> | number;
 }
@@ -328,13 +328,13 @@ export interface CounterStore {
 // ---- sealing keys ---------------------------------------------------------------------------
 
 /** What a sealing key is derived with, besides the secret: no secret itself. */
-export type SealingKeyRecord = { readonly number: number; readonly salt: string; readonly createdAt: number };
+export type SigningKeyRecord = { readonly number: number; readonly salt: string; readonly createdAt: number };
 
 export interface KeyStore {
   /** In the order of their numbers. Key 1 has no record: it is there from the start. */
-  list(): Promise<SealingKeyRecord[]>;
+  list(): Promise<SigningKeyRecord[]>;
   /** False when the number is taken: somebody else added a key at the same time. */
-  add(key: SealingKeyRecord): Promise<boolean>;
+  add(key: SigningKeyRecord): Promise<boolean>;
   /** Of the secret this database belongs to. */
   fingerprint(): Promise<string | undefined>;
   /** Keeps `fingerprint` unless one is kept already, and returns the one that is kept. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import type pg from 'pg';
-import type { Row, Value } from './driver.ts';
-import { newClient } from './postgres-connections.ts';
+import type { Row, Value } from './drivers/driver.ts';
+import { newClient } from './drivers/postgres-pool.ts';
 
 const BATCH = 2_000;
 /** What belongs to the running of one database and not to what it holds. */
@@ -42,7 +42,7 @@ export async function transfer(
     await refuseUnlessEmpty(target, tables);
     const copied: TransferredTable[] = [];
     for (const table of tables) copied.push(await copyTable(source, target, table, progress));
-    for (const [place, table] of tables.entries()) await verifyTable(target, table, copied[place]!, progress);
+    for (const [index, table] of tables.entries()) await verifyTable(target, table, copied[index]!, progress);
     await target.query('COMMIT');
     await target.query('ANALYZE');
     return copied;
@@ -94,7 +94,7 @@ async function copyTable(
   progress: TransferProgress,
 ): Promise<TransferredTable> {
   const list = columns.map((column) => column.name).join(', ');
-  const arrays = columns.map(({ type }, place) => `$${place + 1}::${type}[]`).join(', ');
+  const arrays = columns.map(({ type }, index) => `$${index + 1}::${type}[]`).join(', ');
   const insert = {
     name: `copy_${name}`,
     text: `INSERT INTO ${name} (${list}) SELECT * FROM unnest(${arrays})`,

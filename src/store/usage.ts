@@ -1,4 +1,4 @@
-import type { Driver } from './driver.ts';
+import type { Driver } from './drivers/driver.ts';
 import type { UsageHour, UsageStore, UserRegister } from './request-records.ts';
 
 const ADD_HOUR = `
@@ -16,7 +16,7 @@ const RAISE_REGISTER = `
 const AT_ONCE = 50;
 
 /** Counts that all nodes add to. */
-export class Usage implements UsageStore {
+export class SqlUsage implements UsageStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {

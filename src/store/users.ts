@@ -1,5 +1,5 @@
 import type { Profile } from '../protocol/claims.ts';
-import { type Driver, DuplicateKey, type Row } from './driver.ts';
+import { type Driver, DuplicateKey, type Row } from './drivers/driver.ts';
 import type { DeletedUser, NewUser, ProfileChanges, User, UserStore } from './store.ts';
 
 const COLUMNS = `id, email, email_verified_at, name, preferred_username, picture, locale, updated_at,
@@ -30,7 +30,7 @@ export function userOf(row: Row): User {
   };
 }
 
-export class Users implements UserStore {
+export class SqlUsers implements UserStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
@@ -148,8 +148,8 @@ export class Users implements UserStore {
     });
     const rows = await this.#driver.transaction([
       {
-        sql: `UPDATE grants SET ended_at = $2, ended_by = 'account_deleted', redirect_uri = NULL, code_challenge = NULL
-          WHERE user_id = $1 AND ended_at IS NULL RETURNING id`,
+        sql: `UPDATE grants SET revoked_at = $2, revoked_reason = 'account_deleted', redirect_uri = NULL, code_challenge = NULL
+          WHERE user_id = $1 AND revoked_at IS NULL RETURNING id`,
         values: [id, now],
       },
       removeFrom('sessions'),
@@ -158,6 +158,6 @@ export class Users implements UserStore {
       { sql: 'DELETE FROM user_emails WHERE email = $2 AND user_id = $1', values: [id, emailKey(email)] },
       { sql: 'DELETE FROM users WHERE id = $1 RETURNING id', values: [id] },
     ]);
-    return rows.at(-1)!.length > 0 ? { grantsEnded: rows[0]!.length } : undefined;
+    return rows.at(-1)!.length > 0 ? { grantsRevoked: rows[0]!.length } : undefined;
   }
 }

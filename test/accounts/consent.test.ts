@@ -120,7 +120,7 @@ describe('a request that cannot be answered', () => {
     const logged = service.logged
       .map((line) => JSON.parse(line))
       .find(({ reason }) => reason === 'redirect_uri_unregistered');
-    assert.ok(text.includes(`Request ${logged.request}`));
+    assert.ok(text.includes(`Request ${logged.request_id}`));
   });
 
   test('has words for each reason', async () => {

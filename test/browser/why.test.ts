@@ -121,7 +121,7 @@ describe('a developer finds out why it failed', { skip: NO_BROWSER }, () => {
       await page.setViewportSize(viewport);
       const { requestLog } = service.app.store;
       const [failure] = await requestLog.list(client.clientId, { outcome: 'failure' }, 1);
-      const [incident] = await requestLog.incidents(client.clientId, 1);
+      const [incident] = await requestLog.listIncidents(client.clientId, 1);
       const ends = [
         '',
         '/requests',

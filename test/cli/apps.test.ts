@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseOverlap } from '../../src/cli/overlap.ts';
+import { parseOverlap } from '../../src/cli/duration-option.ts';
 import { hashClientSecret } from '../../src/protocol/client-secret.ts';
 import type { OwnedApplications } from '../../src/store/store.ts';
 import { addUser, Postern } from './run.ts';

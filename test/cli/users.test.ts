@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
-import { Passwords } from '../../src/accounts/passwords.ts';
 import { askPassword } from '../../src/cli/users.ts';
+import { Passwords } from '../../src/passwords/passwords.ts';
 import { emailFault } from '../../src/protocol/email-address.ts';
 import { addUser, Postern } from './run.ts';
 

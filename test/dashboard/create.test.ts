@@ -171,7 +171,7 @@ describe('creating an application', () => {
       /^Line 10 .*space/,
     );
     assert.equal(errors.length, expected.length);
-    for (const [place, pattern] of expected.entries()) assert.match(errors[place]!, pattern);
+    for (const [index, pattern] of expected.entries()) assert.match(errors[index]!, pattern);
     assert.deepEqual(errorsAt(reply.text, 'name'), ['Give it a name.']);
     assert.match(errorsAt(reply.text, 'homepage_url')[0]!, /must begin with https/);
     assert.equal(formFields(reply.text, NEW).redirect_uris, redirect_uris.replaceAll('\r\n', '\n'));
@@ -276,7 +276,7 @@ describe('the limit of twenty creations an hour', () => {
     const limit = new CreationLimit(app, 'somebody');
     for (let i = 0; i < 20; i++) assert.equal(await limit.count(clock.ms), undefined);
     for (let i = 0; i < 5; i++) assert.equal(await limit.count(clock.ms), clock.ms + HOUR);
-    await limit.takeBack();
+    await limit.refund();
     assert.equal(await limit.count(clock.ms), undefined);
     assert.equal(await limit.count(clock.ms), clock.ms + HOUR);
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { FAILURE_REASONS } from '../../src/dashboard/reasons.ts';
+import { FAILURE_REASONS } from '../../src/dashboard/failure-explanations.ts';
 import {
   authorizePath,
   challengeOf,
@@ -270,10 +270,13 @@ describe('why a request failed', () => {
     await service.app.store.users.setDisabled(visitor.user.id, true, service.clock.ms);
     assert.match(await reasonOf(await service.refresh(client, refresh_token)), /disabled the user’s account/);
     await service.app.store.users.setDisabled(visitor.user.id, false, service.clock.ms);
-    const link = service.app.keys.sealer.openRefreshToken(refresh_token)!;
-    const unknown = service.app.keys.sealer.sealRefreshToken({ ...link, grantId: 'AAAAAAAAAAAAAAAAAAAAAA' });
+    const link = service.app.keys.tokenSigner.verifyRefreshToken(refresh_token)!;
+    const unknown = service.app.keys.tokenSigner.signRefreshToken({
+      ...link,
+      grantId: 'AAAAAAAAAAAAAAAAAAAAAA',
+    });
     assert.match(await reasonOf(await service.refresh(client, unknown)), /no longer known/);
-    const ahead = service.app.keys.sealer.sealRefreshToken({ ...link, generation: 9 });
+    const ahead = service.app.keys.tokenSigner.signRefreshToken({ ...link, generation: 9 });
     assert.match(
       await reasonOf(await service.refresh(client, ahead)),
       /newer than the service’s own records/,

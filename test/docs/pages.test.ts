@@ -59,9 +59,9 @@ function typeCheck(texts: readonly string[]): string {
   mkdirSync(cache, { recursive: true });
   const folder = mkdtempSync(join(cache, 'docs-'));
   try {
-    const files = texts.map((text, index) => {
-      writeFileSync(join(folder, `${index}.ts`), `${text.replaceAll("'./", `'${ROOT}/`)}\nexport {};\n`);
-      return `${index}.ts`;
+    const files = texts.map((text, place) => {
+      writeFileSync(join(folder, `${place}.ts`), `${text.replaceAll("'./", `'${ROOT}/`)}\nexport {};\n`);
+      return `${place}.ts`;
     });
     const compilerOptions = { noUnusedLocals: false, noUnusedParameters: false };
     const config = { extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: [], files };

@@ -592,9 +592,9 @@ class Run {
   /** Nothing, something, and a real token with one character changed. */
   #garbage(which: number): string {
     const real = this.#another('refresh', which);
-    const place = real.length - 1 - (which % 20);
-    const changed = real[place] === 'A' ? 'B' : 'A';
-    return which % 3 === 0 ? 'garbage' : real.slice(0, place) + changed + real.slice(place + 1);
+    const index = real.length - 1 - (which % 20);
+    const changed = real[index] === 'A' ? 'B' : 'A';
+    return which % 3 === 0 ? 'garbage' : real.slice(0, index) + changed + real.slice(index + 1);
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { distribution, PLACES } from '../../src/store/citus.ts';
+import { distribution, PLACEMENTS } from '../../src/store/citus.ts';
 import { allMigrations, sqlFor } from '../../src/store/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
 import { query } from './database.ts';
@@ -19,9 +19,9 @@ describe('the schema on a Citus cluster', () => {
   });
   after(() => server.stop());
 
-  test('every table has its place', async () => {
+  test('every table has its placement', async () => {
     const rows = await query(url, `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`);
-    assert.deepEqual(rows.map(({ name }) => name).sort(), Object.keys(PLACES).sort());
+    assert.deepEqual(rows.map(({ name }) => name).sort(), Object.keys(PLACEMENTS).sort());
   });
 
   test('every unique index of a spread table holds the column it is spread by', async () => {
@@ -34,8 +34,8 @@ describe('the schema on a Citus cluster', () => {
         WHERE i.indisunique GROUP BY i.indexrelid, c.relname`,
     );
     for (const { name, columns } of rows as { name: string; columns: string[] }[]) {
-      const place = PLACES[name]!;
-      if ('by' in place) assert.ok(columns.includes(place.by), `${name}: ${columns}`);
+      const placement = PLACEMENTS[name]!;
+      if ('by' in placement) assert.ok(columns.includes(placement.by), `${name}: ${columns}`);
     }
   });
 
@@ -59,7 +59,7 @@ describe('the schema on a Citus cluster', () => {
         CREATE FUNCTION create_reference_table(name regclass)
           RETURNS void LANGUAGE sql AS $$ INSERT INTO calls VALUES (name || ' everywhere') $$`,
     );
-    for (const table of Object.keys(PLACES)) {
+    for (const table of Object.keys(PLACEMENTS)) {
       const statement = distribution(table);
       if (statement) await query(url, statement);
     }
@@ -72,12 +72,12 @@ describe('the schema on a Citus cluster', () => {
       'sessions by id_hash with none',
       'applications everywhere',
       'application_secrets everywhere',
-      'sealing_keys everywhere',
+      'signing_keys everywhere',
     ])
       assert.ok(calls.includes(call), call);
   });
 
-  test('a table without a place is refused', () => {
-    assert.throws(() => distribution('unheard_of'), /no place on a Citus cluster/);
+  test('a table without a placement is refused', () => {
+    assert.throws(() => distribution('unheard_of'), /no placement on a Citus cluster/);
   });
 });

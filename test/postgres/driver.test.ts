@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { batchableUpdate } from '../../src/store/drivers/batchable-statement.ts';
 import {
   DatabaseUnavailable,
   DuplicateKey,
   OutcomeUnknown,
   StatementRefused,
-} from '../../src/store/driver.ts';
-import { PostgresDriver } from '../../src/store/postgres.ts';
-import { updateStep } from '../../src/store/step.ts';
+} from '../../src/store/drivers/driver.ts';
+import { PostgresDriver } from '../../src/store/drivers/postgres.ts';
 import { query } from './database.ts';
 import { BreakingProxy } from './proxy.ts';
 import { freePort, TestPostgres } from './server.ts';
@@ -27,7 +27,7 @@ describe('the PostgreSQL driver', () => {
     url = await server.createDatabase();
     proxy = await BreakingProxy.start(server.port);
     const through = server.url(new URL(url).pathname.slice(1), proxy.port);
-    driver = new PostgresDriver(through, { connections: 2, patienceMs: PATIENCE_MS });
+    driver = new PostgresDriver(through, { connections: 2, timeoutMs: PATIENCE_MS });
     await driver.write('CREATE TABLE things (id TEXT NOT NULL PRIMARY KEY, n BIGINT)');
   });
   after(async () => {
@@ -76,13 +76,13 @@ describe('the PostgreSQL driver', () => {
   });
 
   describe('steps taken together', () => {
-    const TAKE = updateStep(['text', 'bigint'], {
+    const TAKE = batchableUpdate(['text', 'bigint'], {
       table: 'things',
       set: 'n = n + $2',
       where: 'id = $1',
       returning: 'id, n',
     });
-    const take = (id: string, n: string | number = 1) => driver.step(TAKE, [id, n]);
+    const take = (id: string, n: string | number = 1) => driver.runBatched(TAKE, [id, n]);
     const ODD = ['', ' ', '"', '\\', '{}', ',', 'NULL', "'", '\n', 'ä\u{1f600}', '\\"{,}'];
 
     test('each has its own answer, whatever its text is made of', async () => {
@@ -90,8 +90,8 @@ describe('the PostgreSQL driver', () => {
       const asked = [...ODD, 'nobody', 'a\0', ...ODD.slice(-3)];
       assert.ok(asked.length <= 16, 'they go in one statement');
       const rows = await Promise.all(asked.map((id) => take(id)));
-      for (const [place, id] of asked.entries()) {
-        const row = rows[place];
+      for (const [index, id] of asked.entries()) {
+        const row = rows[index];
         if (row) assert.deepEqual([row[0], row[1]], [id, ODD.indexOf(id) + 1]);
       }
       // Of two for one row in one statement one is answered, and the row was changed once.
@@ -161,7 +161,7 @@ describe('the PostgreSQL driver', () => {
     test('closing waits for them', async () => {
       await insert('a');
       const another = new PostgresDriver(url);
-      const taken = another.step(TAKE, ['a', 1]);
+      const taken = another.runBatched(TAKE, ['a', 1]);
       await another.close();
       assert.deepEqual(await taken, ['a', 1]);
     });
@@ -211,7 +211,7 @@ describe('the PostgreSQL driver', () => {
     const locker = new pg.Client(url);
     await locker.connect();
     await locker.query('BEGIN; LOCK TABLE things IN ACCESS EXCLUSIVE MODE');
-    const writes = Array.from({ length: 50 }, (_, place) => insert(`waiting ${place}`));
+    const writes = Array.from({ length: 50 }, (_, index) => insert(`waiting ${index}`));
     const results = await Promise.allSettled(writes);
     await locker.query('ROLLBACK');
     await locker.end();
@@ -221,13 +221,13 @@ describe('the PostgreSQL driver', () => {
     );
     assert.ok(reasons.some((reason) => reason instanceof DatabaseUnavailable));
     const done = new Set(await ids());
-    for (const [place, reason] of reasons.entries())
-      assert.ok(reason instanceof OutcomeUnknown || !done.has(`waiting ${place}`), `${place}: ${reason}`);
+    for (const [index, reason] of reasons.entries())
+      assert.ok(reason instanceof OutcomeUnknown || !done.has(`waiting ${index}`), `${index}: ${reason}`);
   });
 
   test('a server that falls silent while it is being connected to does not use up the connections', async () => {
     const through = server.url(new URL(url).pathname.slice(1), proxy.port);
-    const another = new PostgresDriver(through, { connections: 1, patienceMs: PATIENCE_MS });
+    const another = new PostgresDriver(through, { connections: 1, timeoutMs: PATIENCE_MS });
     proxy.lose('SET lock_timeout');
     await assert.rejects(another.read('SELECT 1'), DatabaseUnavailable);
     assert.deepEqual(await another.read('SELECT 1 AS one'), [{ one: 1 }]);
@@ -235,13 +235,13 @@ describe('the PostgreSQL driver', () => {
   });
 
   test('a server that is not there is said to be so, in time', async () => {
-    const nowhere = new PostgresDriver(`postgres://127.0.0.1:${await freePort()}/x`, { patienceMs: 300 });
+    const nowhere = new PostgresDriver(`postgres://127.0.0.1:${await freePort()}/x`, { timeoutMs: 300 });
     await assert.rejects(nowhere.read('SELECT 1'), DatabaseUnavailable);
     await nowhere.close();
   });
 
   test('a wrong password is said at once', async () => {
-    const wrong = new PostgresDriver(url.replace(':postern@', ':wrong@'), { patienceMs: 20_000 });
+    const wrong = new PostgresDriver(url.replace(':postern@', ':wrong@'), { timeoutMs: 20_000 });
     const took = await tookMs(assert.rejects(wrong.read('SELECT 1'), DatabaseUnavailable));
     assert.ok(took < 10_000, `${took} ms`);
     await wrong.close();

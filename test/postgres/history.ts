@@ -58,7 +58,7 @@ function aliveAfterCut(events: readonly Event[]): string[] {
 /** An acknowledged token that was refused although nothing had been done that could have ended it. */
 function refusedWithoutReason(events: readonly Event[]): string[] {
   const { refreshTokens, accessTokens } = acknowledged(events);
-  const ending = events.filter((event, place) => mayEnd(event, events.slice(0, place), refreshTokens));
+  const ending = events.filter((event, index) => mayEnd(event, events.slice(0, index), refreshTokens));
   return events
     .filter(({ outcome }) => outcome === 'refused' || outcome === 'reused')
     .filter(({ credential }) => refreshTokens.has(credential) || accessTokens.has(credential))

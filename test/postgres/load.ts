@@ -169,5 +169,5 @@ export async function issueCode(node: Service, client: TestClient, userId: strin
     now,
     expiresAt: now + HOUR,
   });
-  return { code: node.app.keys.sealer.sealCode({ userId, grantId, generation: 0 }), verifier };
+  return { code: node.app.keys.tokenSigner.signCode({ userId, grantId, generation: 0 }), verifier };
 }

@@ -30,7 +30,7 @@ type Known = Service['app']['store']['resourceServers'];
 
 /** The same request `count` times at once, by turns to both nodes. */
 const atOnce = (count: number, send: (node: Service) => Promise<Reply>): Promise<Reply[]> =>
-  Promise.all(Array.from({ length: count }, (_, place) => send(nodes[place % 2]!)));
+  Promise.all(Array.from({ length: count }, (_, index) => send(nodes[index % 2]!)));
 
 const statuses = (replies: readonly Reply[]): Record<number, number> => {
   const counts: Record<number, number> = {};

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Keyring } from '../../src/keys.ts';
+import { Keyring } from '../../src/keys/keyring.ts';
 import { newId } from '../../src/protocol/credentials.ts';
-import { SETTLING_MS } from '../../src/protocol/key-schedule.ts';
+import { PENDING_MS } from '../../src/protocol/key-schedule.ts';
 import { openStore } from '../../src/store/open.ts';
 import { Postern, ROOT } from '../cli/run.ts';
 import { DAY, Service, type TestClient, type Tokens } from '../service.ts';
@@ -117,8 +117,8 @@ describe('a database restored from an older backup', () => {
     // Consumed after the backup was made, and live in it: now over.
     assert.equal((await restored.refresh(client, first.refresh_token)).status, 400);
     assert.equal((await restored.userinfo(first.access_token)).status, 401);
-    const [row] = await query(backup, 'SELECT ended_by FROM grants');
-    assert.equal(row?.ended_by, 'database_restored');
+    const [row] = await query(backup, 'SELECT revoked_reason FROM grants');
+    assert.equal(row?.revoked_reason, 'database_restored');
     await restored.stop();
   });
 
@@ -161,30 +161,30 @@ describe('bin/postern keys', () => {
     await store.migrate();
     const [a, b] = [new Keyring(SECRET, 30 * DAY), new Keyring(SECRET, 30 * DAY)];
     const link = { userId: newId(), grantId: newId(), generation: 1 };
-    const old = a.sealer.sealRefreshToken(link);
+    const old = a.tokenSigner.signRefreshToken(link);
 
     assert.deepEqual(await postern.json(['keys', 'rotate'], { env }), { number: 2 });
     const now = Date.now();
     await Promise.all([a.reload(store.keys, now), b.reload(store.keys, now)]);
-    assert.equal(a.sealer.sealRefreshToken(link), old, 'the first key still seals');
-    await a.reload(store.keys, now + SETTLING_MS);
-    const fresh = a.sealer.sealRefreshToken(link);
+    assert.equal(a.tokenSigner.signRefreshToken(link), old, 'the first key still seals');
+    await a.reload(store.keys, now + PENDING_MS);
+    const fresh = a.tokenSigner.signRefreshToken(link);
     assert.notEqual(fresh, old);
     assert.deepEqual(
-      b.sealer.openRefreshToken(fresh),
+      b.tokenSigner.verifyRefreshToken(fresh),
       link,
       'a node that does not yet seal with it opens it',
     );
-    assert.deepEqual(a.sealer.openRefreshToken(old), link);
+    assert.deepEqual(a.tokenSigner.verifyRefreshToken(old), link);
     await a.reload(store.keys, now + 31 * DAY);
-    assert.equal(a.sealer.openRefreshToken(old), undefined, 'nothing that it sealed can be alive');
+    assert.equal(a.tokenSigner.verifyRefreshToken(old), undefined, 'nothing that it sealed can be alive');
 
     const keys = await postern.json<{ number: number; state: string }[]>(['keys', 'list'], { env });
     assert.deepEqual(
       keys.map(({ number, state }) => [number, state]),
       [
-        [1, 'seals'],
-        [2, 'settling'],
+        [1, 'signing'],
+        [2, 'pending'],
       ],
     );
     await store.close();

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { TestPostgres } from './server.ts';
 
 /**
- * Runs test files with every Service on PostgreSQL: `node test/postgres/run.ts 'test/endpoints/*.test.ts' …`.
+ * Runs test files with every Service on PostgreSQL: `node test/postgres/run.ts 'test/oauth/*.test.ts' …`.
  * One server for all of them, each Service with a database of its own.
  */
 const server = await TestPostgres.start();

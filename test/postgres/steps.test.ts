@@ -1,32 +1,37 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SharedCounters } from '../../src/store/counters.ts';
-import { type Columns, DatabaseUnavailable, type Driver, type Statement } from '../../src/store/driver.ts';
-import { Grants } from '../../src/store/grants.ts';
+import { type BatchableStatement, batchableUpdate } from '../../src/store/drivers/batchable-statement.ts';
+import {
+  type Columns,
+  DatabaseUnavailable,
+  type Driver,
+  type Statement,
+} from '../../src/store/drivers/driver.ts';
+import { connectForRequests } from '../../src/store/drivers/postgres-pool.ts';
+import { StatementBatcher } from '../../src/store/drivers/statement-batcher.ts';
+import { SqlGrants } from '../../src/store/grants.ts';
 import { openStore } from '../../src/store/open.ts';
-import { connectForRequests } from '../../src/store/postgres-connections.ts';
-import { Steps } from '../../src/store/postgres-steps.ts';
-import { type Step, updateStep } from '../../src/store/step.ts';
 import { query } from './database.ts';
 import { TestPostgres } from './server.ts';
 
 /** Every step that a request waits for, as the store takes it. */
-async function hotSteps(): Promise<Step[]> {
-  const taken: Step[] = [];
+async function hotSteps(): Promise<BatchableStatement[]> {
+  const taken: BatchableStatement[] = [];
   const driver = {
-    step: async (step: Step) => {
+    step: async (step: BatchableStatement) => {
       taken.push(step);
       return [0, 0];
     },
   } as unknown as Driver;
-  const grants = new Grants(driver);
-  const link = { userId: 'u', grantId: 'g', generation: 1 };
-  const asked = { link, clientId: 'c', redirectUri: 'r', codeChallenge: 'x', scope: undefined };
+  const grants = new SqlGrants(driver);
+  const ref = { userId: 'u', grantId: 'g', generation: 1 };
+  const asked = { ref, clientId: 'c', redirectUri: 'r', codeChallenge: 'x', scope: undefined };
   const times = { now: 1, expiresAt: 2, codesExpiredBefore: 0 };
   await grants.redeemCode({ ...asked, ...times });
   await grants.rotate({ ...asked, ...times });
-  await grants.revoke(link, 'c', 1);
-  await grants.readAccess(link);
+  await grants.revoke(ref, 'c', 1);
+  await grants.readAccess(ref);
   await new SharedCounters(driver).hit('key', 60_000, 1, 1);
   assert.equal(taken.length, 5);
   return taken;
@@ -61,9 +66,9 @@ describe('what many requests ask in one statement', () => {
   test('is looked up by its key in the order it was sent, even if it was planned while the tables were small', async () => {
     const client = await connectForRequests(url, 5_000);
     try {
-      for (const { many, types } of await hotSteps()) {
+      for (const { batch, types } of await hotSteps()) {
         const { rows } = await client.query(
-          `EXPLAIN ${many}`,
+          `EXPLAIN ${batch}`,
           types.map((type) => (type === 'text' ? '{a,b}' : '{1,2}')),
         );
         const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
@@ -76,17 +81,17 @@ describe('what many requests ask in one statement', () => {
   });
 });
 
-const TAKE = updateStep(['text'], { table: 'things', set: 'n = 1', where: 'id = $1', returning: 'id' });
+const TAKE = batchableUpdate(['text'], { table: 'things', set: 'n = 1', where: 'id = $1', returning: 'id' });
 
 /** Answers each statement with the keys it was sent, the last first. */
 class Echo {
   readonly sent: Statement[] = [];
-  readonly steps = new Steps(1_000, async (statement) => {
+  readonly steps = new StatementBatcher(1_000, async (statement) => {
     this.sent.push(statement);
     const [keys] = statement.values as [string];
-    if (statement.sql === TAKE.one) return [[keys]];
+    if (statement.sql === TAKE.single) return [[keys]];
     const names = keys.slice(2, -2).split('","');
-    return names.map((name, place): Columns => [place + 1, name]).toReversed();
+    return names.map((name, index): Columns => [index + 1, name]).toReversed();
   });
 }
 
@@ -94,41 +99,41 @@ const NAMES = ['c', 'a', 'e', 'b', 'd'];
 
 test('requests of one turn go in one statement, sorted, and each gets its own answer in whatever order they come', async () => {
   const echo = new Echo();
-  const rows = await Promise.all(NAMES.map((name) => echo.steps.take(TAKE, [name])));
+  const rows = await Promise.all(NAMES.map((name) => echo.steps.run(TAKE, [name])));
   assert.deepEqual(
     rows,
     NAMES.map((name) => [name]),
   );
-  assert.deepEqual(echo.sent, [{ sql: TAKE.many, values: ['{"a","b","c","d","e"}'] }]);
+  assert.deepEqual(echo.sent, [{ sql: TAKE.batch, values: ['{"a","b","c","d","e"}'] }]);
 });
 
 test('one alone goes as itself', async () => {
   const echo = new Echo();
-  assert.deepEqual(await echo.steps.take(TAKE, ['a']), ['a']);
-  assert.deepEqual(echo.sent, [{ sql: TAKE.one, values: ['a'] }]);
+  assert.deepEqual(await echo.steps.run(TAKE, ['a']), ['a']);
+  assert.deepEqual(echo.sent, [{ sql: TAKE.single, values: ['a'] }]);
 });
 
 test('what comes while one is on its way goes with the next, half of it at a time', async () => {
   const echo = new Echo();
-  const first = echo.steps.take(TAKE, ['first']);
+  const first = echo.steps.run(TAKE, ['first']);
   await new Promise((resolve) => setImmediate(resolve));
-  const rest = Array.from({ length: 150 }, (_, n) => echo.steps.take(TAKE, [`n${n}`]));
+  const rest = Array.from({ length: 150 }, (_, n) => echo.steps.run(TAKE, [`n${n}`]));
   assert.deepEqual(await first, ['first']);
   assert.deepEqual(
     await Promise.all(rest),
     rest.map((_, n) => [`n${n}`]),
   );
   const sizes = echo.sent.slice(1).map(({ values }) => String(values[0]).split(',').length);
-  assert.deepEqual([echo.sent[0]!.sql, sizes], [TAKE.one, [75, 38, 19, 16, 2]]);
+  assert.deepEqual([echo.sent[0]!.sql, sizes], [TAKE.single, [75, 38, 19, 16, 2]]);
 });
 
 test('who has waited too long is refused and not sent, so that the outcome is known', async () => {
   const sent: Statement[] = [];
-  const steps = new Steps(-1, async (statement) => {
+  const steps = new StatementBatcher(-1, async (statement) => {
     sent.push(statement);
     return [];
   });
-  const results = await Promise.allSettled(NAMES.map((name) => steps.take(TAKE, [name])));
+  const results = await Promise.allSettled(NAMES.map((name) => steps.run(TAKE, [name])));
   for (const result of results)
     assert.ok(result.status === 'rejected' && result.reason instanceof DatabaseUnavailable);
   assert.deepEqual(sent, []);
@@ -138,14 +143,14 @@ test('who has waited too long is refused and not sent, so that the outcome is kn
 /** A statement on the rows of many users would be one on many shards. */
 test('on Citus each goes as itself', async () => {
   const echo = new Echo();
-  echo.steps.together = false;
-  const rows = await Promise.all(NAMES.map((name) => echo.steps.take(TAKE, [name])));
+  echo.steps.batching = false;
+  const rows = await Promise.all(NAMES.map((name) => echo.steps.run(TAKE, [name])));
   assert.deepEqual(
     rows,
     NAMES.map((name) => [name]),
   );
   assert.deepEqual(
     echo.sent,
-    NAMES.map((name) => ({ sql: TAKE.one, values: [name] })),
+    NAMES.map((name) => ({ sql: TAKE.single, values: [name] })),
   );
 });

@@ -3,25 +3,25 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import {
-  type AccessCredential,
-  type LinkCredential,
+  type AccessToken,
+  deriveSigningKey,
+  type GrantRef,
   newId,
-  Sealer,
-  sealingKey,
+  TokenSigner,
 } from '../../src/protocol/credentials.ts';
 
 const OLD_KEY = Buffer.alloc(32, 0xa1);
 const NEW_KEY = Buffer.alloc(32, 0xb2);
 const LATEST = 9;
 
-const sealer = new Sealer(new Map([[LATEST, NEW_KEY]]));
+const signer = new TokenSigner(new Map([[LATEST, NEW_KEY]]));
 
 type Kind = {
   readonly name: string;
   readonly prefix: string;
   readonly byte: number;
-  readonly seal: (by: Sealer, credential: AccessCredential) => string;
-  readonly open: (by: Sealer, text: string) => LinkCredential | undefined;
+  readonly seal: (by: TokenSigner, credential: AccessToken) => string;
+  readonly open: (by: TokenSigner, text: string) => GrantRef | undefined;
 };
 
 const KINDS: readonly Kind[] = [
@@ -29,29 +29,29 @@ const KINDS: readonly Kind[] = [
     name: 'code',
     prefix: 'postern_code_',
     byte: 1,
-    seal: (by, link) => by.sealCode(link),
-    open: (by, text) => by.openCode(text),
+    seal: (by, link) => by.signCode(link),
+    open: (by, text) => by.verifyCode(text),
   },
   {
     name: 'refresh token',
     prefix: 'postern_rt_',
     byte: 2,
-    seal: (by, link) => by.sealRefreshToken(link),
-    open: (by, text) => by.openRefreshToken(text),
+    seal: (by, link) => by.signRefreshToken(link),
+    open: (by, text) => by.verifyRefreshToken(text),
   },
   {
     name: 'access token',
     prefix: 'postern_at_',
     byte: 3,
-    seal: (by, token) => by.sealAccessToken(token),
-    open: (by, text) => by.openAccessToken(text),
+    seal: (by, token) => by.signAccessToken(token),
+    open: (by, text) => by.verifyAccessToken(text),
   },
 ];
 
 const id = fc
   .uint8Array({ minLength: 16, maxLength: 16 })
   .map((bytes) => Buffer.from(bytes).toString('base64url'));
-const credential: fc.Arbitrary<AccessCredential> = fc.record(
+const credential: fc.Arbitrary<AccessToken> = fc.record(
   {
     userId: id,
     grantId: id,
@@ -62,7 +62,7 @@ const credential: fc.Arbitrary<AccessCredential> = fc.record(
   { noNullPrototype: true },
 );
 
-const example = (): AccessCredential => ({
+const example = (): AccessToken => ({
   userId: newId(),
   grantId: newId(),
   generation: 7,
@@ -88,7 +88,7 @@ for (const kind of KINDS) {
         fc.property(credential, (sealed) => {
           const { userId, grantId, generation } = sealed;
           const expected = name === 'access token' ? sealed : { userId, grantId, generation };
-          assert.deepEqual(open(sealer, seal(sealer, sealed)), expected);
+          assert.deepEqual(open(signer, seal(signer, sealed)), expected);
         }),
       );
     });
@@ -97,20 +97,20 @@ for (const kind of KINDS) {
       fc.assert(
         fc.property(credential, fc.uint8Array({ minLength: 32, maxLength: 32 }), (sealed, bytes) => {
           const key = Buffer.from(bytes);
-          const text = seal(new Sealer(new Map([[5, key]])), sealed);
+          const text = seal(new TokenSigner(new Map([[5, key]])), sealed);
           assert.equal(text, sealedByHand(prefix, payloadOf(text, prefix), key));
         }),
       );
     });
 
     test('begins with its prefix, its kind and the number of its key', () => {
-      const text = seal(sealer, example());
+      const text = seal(signer, example());
       assert.ok(text.startsWith(prefix));
       assert.deepEqual([...payloadOf(text, prefix).subarray(0, 3)], [byte, 0, LATEST]);
     });
 
     test('is refused after any change of a single character', () => {
-      const text = seal(sealer, example());
+      const text = seal(signer, example());
       const characters = [
         ...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_',
         '+',
@@ -120,14 +120,14 @@ for (const kind of KINDS) {
         '\n',
         'é',
       ];
-      for (let place = 0; place < text.length; place++) {
+      for (let index = 0; index < text.length; index++) {
         for (const character of characters) {
-          if (character === text[place]) continue;
-          const changed = text.slice(0, place) + character + text.slice(place + 1);
-          assert.equal(open(sealer, changed), undefined, `${character} at ${place}`);
+          if (character === text[index]) continue;
+          const changed = text.slice(0, index) + character + text.slice(index + 1);
+          assert.equal(open(signer, changed), undefined, `${character} at ${index}`);
         }
       }
-      assert.ok(open(sealer, text));
+      assert.ok(open(signer, text));
     });
 
     test('is refused after any change of a single character, whatever was sealed', () => {
@@ -137,11 +137,11 @@ for (const kind of KINDS) {
           fc.nat(),
           fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
           (sealed, at, put) => {
-            const text = seal(sealer, sealed);
-            const place = at % text.length;
-            const changed = text.slice(0, place) + put + text.slice(place + 1);
+            const text = seal(signer, sealed);
+            const index = at % text.length;
+            const changed = text.slice(0, index) + put + text.slice(index + 1);
             fc.pre(changed !== text);
-            assert.equal(open(sealer, changed), undefined);
+            assert.equal(open(signer, changed), undefined);
           },
         ),
         { numRuns: 500 },
@@ -149,14 +149,14 @@ for (const kind of KINDS) {
     });
 
     test('is refused with a character more, less or moved', () => {
-      const text = seal(sealer, example());
-      for (let place = 0; place <= text.length; place++) {
-        assert.equal(open(sealer, `${text.slice(0, place)}A${text.slice(place)}`), undefined);
-        if (place === text.length) continue;
-        assert.equal(open(sealer, text.slice(0, place) + text.slice(place + 1)), undefined);
+      const text = seal(signer, example());
+      for (let index = 0; index <= text.length; index++) {
+        assert.equal(open(signer, `${text.slice(0, index)}A${text.slice(index)}`), undefined);
+        if (index === text.length) continue;
+        assert.equal(open(signer, text.slice(0, index) + text.slice(index + 1)), undefined);
         const swapped =
-          text.slice(0, place) + text.slice(place + 1, place + 2) + text[place] + text.slice(place + 2);
-        if (swapped !== text) assert.equal(open(sealer, swapped), undefined);
+          text.slice(0, index) + text.slice(index + 1, index + 2) + text[index] + text.slice(index + 2);
+        if (swapped !== text) assert.equal(open(signer, swapped), undefined);
       }
       for (const around of [
         `${text}\n`,
@@ -167,58 +167,58 @@ for (const kind of KINDS) {
         text.toUpperCase(),
         '',
       ]) {
-        assert.equal(open(sealer, around), undefined, JSON.stringify(around));
+        assert.equal(open(signer, around), undefined, JSON.stringify(around));
       }
     });
 
     test('is not taken for another kind, not even under the prefix of the other', () => {
-      const text = seal(sealer, example());
+      const text = seal(signer, example());
       for (const other of KINDS) {
         if (other === kind) continue;
-        assert.equal(other.open(sealer, text), undefined);
-        assert.equal(other.open(sealer, other.prefix + text.slice(prefix.length)), undefined);
+        assert.equal(other.open(signer, text), undefined);
+        assert.equal(other.open(signer, other.prefix + text.slice(prefix.length)), undefined);
       }
     });
 
     test('is refused when the sealed kind is not the one of the prefix, though the tag is right', () => {
-      const payload = payloadOf(seal(sealer, example()), prefix);
-      assert.ok(open(sealer, sealedByHand(prefix, payload, NEW_KEY)));
+      const payload = payloadOf(seal(signer, example()), prefix);
+      assert.ok(open(signer, sealedByHand(prefix, payload, NEW_KEY)));
       for (const wrong of [0, 1, 2, 3, 4, 255].filter((candidate) => candidate !== byte)) {
         payload[0] = wrong;
-        assert.equal(open(sealer, sealedByHand(prefix, payload, NEW_KEY)), undefined);
+        assert.equal(open(signer, sealedByHand(prefix, payload, NEW_KEY)), undefined);
       }
     });
 
     test('is refused under a key number that is not known, though the tag is right', () => {
-      const payload = payloadOf(seal(sealer, example()), prefix);
+      const payload = payloadOf(seal(signer, example()), prefix);
       for (const number of [0, 1, LATEST + 1, 0xffff]) {
         payload.writeUInt16BE(number, 1);
-        assert.equal(open(sealer, sealedByHand(prefix, payload, NEW_KEY)), undefined);
+        assert.equal(open(signer, sealedByHand(prefix, payload, NEW_KEY)), undefined);
       }
     });
 
     test('is refused by another key of the same number', () => {
-      const stranger = new Sealer(new Map([[LATEST, OLD_KEY]]));
-      assert.equal(open(sealer, seal(stranger, example())), undefined);
+      const stranger = new TokenSigner(new Map([[LATEST, OLD_KEY]]));
+      assert.equal(open(signer, seal(stranger, example())), undefined);
     });
 
-    test('opens with an older key, and the newest seals', () => {
+    test('verifies with an older key, and the newest signs', () => {
       const sealed = example();
-      const before = new Sealer(new Map([[3, OLD_KEY]]));
+      const before = new TokenSigner(new Map([[3, OLD_KEY]]));
       const old = seal(before, sealed);
       const newer: readonly (readonly [number, Buffer])[] = [
         [3, OLD_KEY],
         [LATEST, NEW_KEY],
       ];
       for (const keys of [newer, newer.toReversed()]) {
-        const rotated = new Sealer(new Map(keys));
+        const rotated = new TokenSigner(new Map(keys));
         assert.equal(open(rotated, old)?.grantId, sealed.grantId);
         const fresh = seal(rotated, sealed);
         assert.equal(payloadOf(fresh, prefix).readUInt16BE(1), LATEST);
         assert.equal(open(rotated, fresh)?.grantId, sealed.grantId);
         assert.equal(open(before, fresh), undefined);
       }
-      assert.equal(open(sealer, old), undefined, 'a key that was taken away opens nothing');
+      assert.equal(open(signer, old), undefined, 'a key that was taken away verifies nothing');
     });
 
     test('text of any kind and length is refused and never throws', () => {
@@ -232,42 +232,42 @@ for (const kind of KINDS) {
         fc.string({ unit: 'binary', maxLength: 120 }).map((tail) => prefix + tail),
       );
       fc.assert(
-        fc.property(text, (presented) => assert.equal(open(sealer, presented), undefined)),
+        fc.property(text, (presented) => assert.equal(open(signer, presented), undefined)),
         { numRuns: 2000 },
       );
       const longest = 'A'.repeat(100);
       for (let length = 0; length <= longest.length; length++) {
-        assert.equal(open(sealer, prefix + longest.slice(0, length)), undefined, `length ${length}`);
+        assert.equal(open(signer, prefix + longest.slice(0, length)), undefined, `length ${length}`);
       }
-      assert.equal(open(sealer, prefix + 'A'.repeat(1_000_000)), undefined);
+      assert.equal(open(signer, prefix + 'A'.repeat(1_000_000)), undefined);
     });
   });
 }
 
 test('what was opened does not change when something else is opened or sealed', () => {
   const [first, second] = [example(), example()];
-  const opened = sealer.openAccessToken(sealer.sealAccessToken(first));
-  sealer.openAccessToken(sealer.sealAccessToken(second));
-  sealer.sealCode(second);
+  const opened = signer.verifyAccessToken(signer.signAccessToken(first));
+  signer.verifyAccessToken(signer.signAccessToken(second));
+  signer.signCode(second);
   assert.deepEqual(opened, first);
 });
 
 test('a shorter credential sealed after a longer one holds nothing of it', () => {
   const link = example();
-  const before = sealer.sealCode(link);
-  sealer.sealAccessToken(example());
-  assert.equal(sealer.sealCode(link), before);
+  const before = signer.signCode(link);
+  signer.signAccessToken(example());
+  assert.equal(signer.signCode(link), before);
 });
 
-test('a sealer without a key is refused', () => {
-  assert.throws(() => new Sealer(new Map()), /needs a key/);
+test('a signer without a key is refused', () => {
+  assert.throws(() => new TokenSigner(new Map()), /needs a key/);
 });
 
-test('a sealing key is derived from secret and number (RFC 5869)', () => {
+test('a signing key is derived from secret and number (RFC 5869)', () => {
   const secret = Buffer.from('a secret that is long enough for this');
-  const expected = Buffer.from(hkdfSync('sha256', secret, '', 'postern sealing key 2', 32));
-  assert.deepEqual(sealingKey(secret, 2), expected);
-  assert.notDeepEqual(sealingKey(secret, 1), expected);
+  const expected = Buffer.from(hkdfSync('sha256', secret, '', 'postern signing key 2', 32));
+  assert.deepEqual(deriveSigningKey(secret, 2), expected);
+  assert.notDeepEqual(deriveSigningKey(secret, 1), expected);
 });
 
 test('an id is 128 random bits in 22 characters', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { decode, given, type Parameters, parseBody, parseForm } from '../../src/protocol/parameters.ts';
+import { decode, type Parameters, param, parseBody, parseForm } from '../../src/protocol/parameters.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const JSON_TYPE = 'application/json';
@@ -242,8 +242,8 @@ test('decoding: a plus is a space, the rest percent-encoded UTF-8, else undefine
 
 test('an empty parameter counts as absent', () => {
   const { values } = parseForm('a=&b=0&c');
-  assert.equal(given(values, 'a'), undefined);
-  assert.equal(given(values, 'b'), '0');
-  assert.equal(given(values, 'c'), undefined);
-  assert.equal(given(values, 'd'), undefined);
+  assert.equal(param(values, 'a'), undefined);
+  assert.equal(param(values, 'b'), '0');
+  assert.equal(param(values, 'c'), undefined);
+  assert.equal(param(values, 'd'), undefined);
 });

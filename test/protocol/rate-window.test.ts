@@ -38,11 +38,11 @@ describe('windows', () => {
     const windows = new RateWindows(MINUTE);
     windows.hit('a', START);
     windows.hit('a', START);
-    windows.takeBack('a');
+    windows.refund('a');
     assert.equal(windows.hit('a', START).count, 2);
-    for (let i = 0; i < 5; i++) windows.takeBack('a');
+    for (let i = 0; i < 5; i++) windows.refund('a');
     assert.equal(windows.hit('a', START).count, 1);
-    windows.takeBack('unknown');
+    windows.refund('unknown');
     assert.equal(windows.hit('unknown', START).count, 1);
   });
 

@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Passwords } from '../../src/accounts/passwords.ts';
-import { deriveKeys, type Keys } from '../../src/keys.ts';
+import { deriveKeys, type Keys } from '../../src/keys/keyring.ts';
+import { Passwords } from '../../src/passwords/passwords.ts';
 import { newClientSecret } from '../../src/protocol/client-secret.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
@@ -252,9 +252,9 @@ export class Prepared {
         Array.from({ length: count }, async () => {
           const now = Date.now();
           const { code, verifier } = await this.#code(store);
-          const link = this.#keys.sealer.openCode(code)!;
+          const ref = this.#keys.tokenSigner.verifyCode(code)!;
           const redeemed = await store.grants.redeemCode({
-            link,
+            ref,
             clientId: this.client.clientId,
             redirectUri: this.client.redirectUri,
             codeChallenge: challengeOf(verifier),
@@ -262,11 +262,11 @@ export class Prepared {
             expiresAt: now + 30 * DAY,
           });
           assert.ok(redeemed.outcome === 'redeemed');
-          const first = { ...link, generation: 1 };
+          const first = { ...ref, generation: 1 };
           const access = { ...first, expiresAt: now + HOUR, scope: redeemed.scope };
           return {
-            access_token: this.#keys.sealer.sealAccessToken(access),
-            refresh_token: this.#keys.sealer.sealRefreshToken(first),
+            access_token: this.#keys.tokenSigner.signAccessToken(access),
+            refresh_token: this.#keys.tokenSigner.signRefreshToken(first),
           };
         }),
       ),
@@ -287,7 +287,10 @@ export class Prepared {
       now,
       expiresAt: now + 5 * MINUTE,
     });
-    return { code: this.#keys.sealer.sealCode({ userId: this.user.id, grantId, generation: 0 }), verifier };
+    return {
+      code: this.#keys.tokenSigner.signCode({ userId: this.user.id, grantId, generation: 0 }),
+      verifier,
+    };
   }
 }
 

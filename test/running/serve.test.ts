@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
-import { PosternServer } from '../../src/server.ts';
+import { PosternServer } from '../../src/http/server.ts';
 import { refreshForm, Service, Visitor } from '../service.ts';
 import {
   Command,
@@ -475,10 +475,10 @@ describe('a database in trouble', ATONCE, () => {
         await postern.userinfo(tokens!.access_token),
       ];
       const told = answers.map(({ body: { error_uri: _, ...body } }) => body);
-      for (const [place, answer] of answers.entries()) {
+      for (const [index, answer] of answers.entries()) {
         fails(answer);
-        assert.deepEqual(Object.keys(told[place]!).sort(), ['error', 'error_description']);
-        assert.deepEqual(told[place], told[0]);
+        assert.deepEqual(Object.keys(told[index]!).sort(), ['error', 'error_description']);
+        assert.deepEqual(told[index], told[0]);
       }
       const page = await visitor.get('/login');
       assert.equal(page.status, 500);
@@ -491,7 +491,7 @@ describe('a database in trouble', ATONCE, () => {
       assert.match(stdout, /no such table: grants/);
       assert.match(stdout, /no such table: sessions/);
       const requestId = /Request ([\w-]+)/.exec(page.text)?.[1];
-      assert.ok(requestId && stdout.includes(`"request":"${requestId}"`));
+      assert.ok(requestId && stdout.includes(`"request_id":"${requestId}"`));
     }));
 });
 

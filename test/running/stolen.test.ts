@@ -4,7 +4,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
-import { sealingKey } from '../../src/protocol/credentials.ts';
+import { deriveSigningKey } from '../../src/protocol/credentials.ts';
 import {
   authorizePath,
   exchangeForm,
@@ -220,7 +220,10 @@ function assertClean(where: string, bytes: Buffer): void {
       assert.ok(!bytes.includes(needle), `${where} holds ${what} (${spelling})`);
   }
   for (const number of [0, 1, 2])
-    assert.ok(!bytes.includes(sealingKey(Buffer.from(masterSecret), number)), `${where} holds a sealing key`);
+    assert.ok(
+      !bytes.includes(deriveSigningKey(Buffer.from(masterSecret), number)),
+      `${where} holds a signing key`,
+    );
 }
 
 describe('a stolen database', () => {
@@ -278,14 +281,14 @@ describe('a stolen database', () => {
 
     // Sealed with whatever could be a key: empty, every value, and what is derived from it as the service derives.
     for (const value of ['', ...values]) {
-      for (const key of [Buffer.from(value), sealingKey(Buffer.from(value), 1)]) {
+      for (const key of [Buffer.from(value), deriveSigningKey(Buffer.from(value), 1)]) {
         await refused.access(forge('access', grant, key));
         await refused.refresh(forge('refresh', grant, key));
         await refused.code(forge('code', grant, key));
       }
     }
     // The same with the real key is what the service issued, so the forgery is well made but for the key.
-    assert.equal(forge('refresh', grant, sealingKey(Buffer.from(masterSecret), 1)), live.refresh_token);
+    assert.equal(forge('refresh', grant, deriveSigningKey(Buffer.from(masterSecret), 1)), live.refresh_token);
     assert.equal((await postern.userinfo(live.access_token)).status, 200);
     live = keep(await postern.refresh(client, live.refresh_token));
     assert.equal((await postern.exchange(client, unusedCode)).status, 200);
@@ -306,7 +309,7 @@ describe('a stolen database', () => {
     assert.match(log, /"path":"\/oauth\/token","status":200/);
     assert.match(log, /"status":500/);
     assert.match(log, /DatabaseUnavailable/);
-    assert.match(log, new RegExp(`"client":"${client.clientId}"`));
+    assert.match(log, new RegExp(`"client_id":"${client.clientId}"`));
     assertClean('the log', Buffer.from(log));
   });
 });
@@ -330,7 +333,7 @@ function readAll(): { values: string[]; grant: Grant } {
         .map(String),
     );
     const grant = db
-      .prepare('SELECT user_id, id, generation FROM grants WHERE generation = 2 AND ended_at IS NULL')
+      .prepare('SELECT user_id, id, generation FROM grants WHERE generation = 2 AND revoked_at IS NULL')
       .all();
     return { values: [...values].filter(Boolean), grant: grant.at(-1) as Grant };
   } finally {
@@ -338,7 +341,7 @@ function readAll(): { values: string[]; grant: Grant } {
   }
 }
 
-/** A credential as the service seals it (docs/decisions), written out once more here. */
+/** A credential as the service signs it (docs/decisions), written out once more here. */
 function forge(kind: 'access' | 'refresh' | 'code', grant: Grant, key: Buffer): string {
   const { byte, prefix } = {
     code: { byte: 1, prefix: 'postern_code_' },

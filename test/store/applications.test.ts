@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Applications } from '../../src/store/applications.ts';
-import type { Driver, Row } from '../../src/store/driver.ts';
+import { SqlApplications } from '../../src/store/applications.ts';
+import type { Driver, Row } from '../../src/store/drivers/driver.ts';
 
 const row = (name: string): Row => ({
   client_id: 'app_x',
@@ -18,7 +18,7 @@ const row = (name: string): Row => ({
 /** A database that answers when the test says so, as one across a network may. */
 class SlowDriver implements Driver {
   readonly engine = 'postgres';
-  readonly announcement = [];
+  readonly notifyStatements = [];
   name = 'as it was';
   reads = 0;
   readonly waiting: (() => void)[] = [];
@@ -33,14 +33,14 @@ class SlowDriver implements Driver {
   async write(): Promise<Row[]> {
     return [{ client_id: 'app_x' }];
   }
-  async step(): Promise<undefined> {}
+  async runBatched(): Promise<undefined> {}
   async transaction(): Promise<Row[][]> {
     return [[{ client_id: 'app_x' }]];
   }
   async migrate(): Promise<string[]> {
     return [];
   }
-  onForeignChange(listener: () => void): void {
+  onExternalChange(listener: () => void): void {
     this.tell = listener;
   }
   async close(): Promise<void> {}
@@ -50,7 +50,7 @@ class SlowDriver implements Driver {
   }
 }
 
-const found = async (driver: SlowDriver, applications: Applications): Promise<string | undefined> => {
+const found = async (driver: SlowDriver, applications: SqlApplications): Promise<string | undefined> => {
   const finding = applications.find('app_x');
   driver.answer();
   return (await finding)?.name;
@@ -58,7 +58,7 @@ const found = async (driver: SlowDriver, applications: Applications): Promise<st
 
 test('an application is read once and then kept', async () => {
   const driver = new SlowDriver();
-  const applications = new Applications(driver);
+  const applications = new SqlApplications(driver);
   assert.equal(await found(driver, applications), 'as it was');
   const { reads } = driver;
   driver.name = 'changed behind its back';
@@ -67,12 +67,12 @@ test('an application is read once and then kept', async () => {
 });
 
 for (const [who, change] of [
-  ['this process', (applications: Applications) => applications.setDisabled('app_x', true, 0)],
-  ['another process', async (_: Applications, driver: SlowDriver) => driver.tell()],
+  ['this process', (applications: SqlApplications) => applications.setDisabled('app_x', true, 0)],
+  ['another process', async (_: SqlApplications, driver: SlowDriver) => driver.tell()],
 ] as const) {
   test(`what was read before ${who} changed it, and arrives after, is not kept`, async () => {
     const driver = new SlowDriver();
-    const applications = new Applications(driver);
+    const applications = new SqlApplications(driver);
     const finding = applications.find('app_x');
     driver.name = 'as it is now';
     await change(applications, driver);
@@ -84,7 +84,7 @@ for (const [who, change] of [
 
 test('an application that is not there is asked for again each time', async () => {
   const driver = new SlowDriver();
-  const applications = new Applications(driver);
+  const applications = new SqlApplications(driver);
   driver.read = async () => {
     driver.reads++;
     return [];

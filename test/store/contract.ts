@@ -6,23 +6,23 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
-import { Mailer } from '../../src/accounts/mail.ts';
-import { Passwords } from '../../src/accounts/passwords.ts';
 import type { App } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import { deriveKeys } from '../../src/keys.ts';
+import { deriveKeys } from '../../src/keys/keyring.ts';
+import { Mailer } from '../../src/mail/mailer.ts';
+import { Passwords } from '../../src/passwords/passwords.ts';
 import { hashClientSecret, newClientSecret } from '../../src/protocol/client-secret.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
-import { DuplicateKey } from '../../src/store/driver.ts';
+import { DuplicateKey } from '../../src/store/drivers/driver.ts';
 import { allMigrations } from '../../src/store/migrations.ts';
 import type {
   Application,
-  Link,
+  CodeRedemption,
+  GrantRef,
   NewApplication,
   NewGrant,
   NewUser,
-  Redemption,
   Rotation,
   Store,
   SweepPosition,
@@ -114,16 +114,16 @@ const newGrant = (userId: string, changes: Partial<NewGrant> = {}): NewGrant => 
 });
 
 /** A grant whose code was just issued. */
-async function issueCode(store: Store, changes: Partial<NewGrant> = {}): Promise<Link> {
+async function issueCode(store: Store, changes: Partial<NewGrant> = {}): Promise<GrantRef> {
   const grant = newGrant(changes.userId ?? (await createUser(store)), changes);
   assert.equal(await store.grants.create(grant), true);
   return { userId: grant.userId, grantId: grant.grantId, generation: 0 };
 }
 
-async function redeem(store: Store, link: Link, changes: Partial<Redemption> = {}) {
+async function redeem(store: Store, ref: GrantRef, changes: Partial<CodeRedemption> = {}) {
   const now = changes.now ?? NOW;
   const outcome = await store.grants.redeemCode({
-    link,
+    ref,
     clientId: CLIENT,
     redirectUri: URI,
     codeChallenge: CHALLENGE,
@@ -134,10 +134,10 @@ async function redeem(store: Store, link: Link, changes: Partial<Redemption> = {
   return withoutGrant(outcome);
 }
 
-async function rotate(store: Store, link: Link, changes: Partial<Rotation> = {}) {
+async function rotate(store: Store, ref: GrantRef, changes: Partial<Rotation> = {}) {
   const now = changes.now ?? NOW;
   const outcome = await store.grants.rotate({
-    link,
+    ref,
     clientId: CLIENT,
     scope: undefined,
     now,
@@ -156,10 +156,10 @@ function withoutGrant<T extends object>(outcome: T): Bare<T> {
   return bare as unknown as Bare<T>;
 }
 
-const at = (link: Link, generation: number): Link => ({ ...link, generation });
+const at = (ref: GrantRef, generation: number): GrantRef => ({ ...ref, generation });
 
-/** A grant that has come to its n-th refresh token; the link is that token. */
-async function issueTokens(store: Store, generation = 1, changes: Partial<NewGrant> = {}): Promise<Link> {
+/** A grant that has come to its n-th refresh token; the ref is that token. */
+async function issueTokens(store: Store, generation = 1, changes: Partial<NewGrant> = {}): Promise<GrantRef> {
   const code = await issueCode(store, changes);
   assert.equal(
     (await redeem(store, code, changes.clientId ? { clientId: changes.clientId } : {})).outcome,
@@ -169,8 +169,8 @@ async function issueTokens(store: Store, generation = 1, changes: Partial<NewGra
   return at(code, generation);
 }
 
-const isLive = async (store: Store, link: Link): Promise<boolean> =>
-  (await store.grants.readAccess(link)).outcome === 'live';
+const isLive = async (store: Store, ref: GrantRef): Promise<boolean> =>
+  (await store.grants.readAccess(ref)).outcome === 'live';
 
 // ---- grants ---------------------------------------------------------------------------------
 
@@ -190,13 +190,13 @@ function grantContract(open: () => Promise<Opened>): void {
   test('the same grant twice is the first one, while its code is unused', async () => {
     const userId = await createUser(db.store);
     const grant = newGrant(userId, { scope: PROFILE });
-    const link = { userId, grantId: grant.grantId, generation: 0 };
+    const ref = { userId, grantId: grant.grantId, generation: 0 };
     assert.equal(await db.store.grants.create(grant), true);
     const again = { ...grant, scope: BOTH, redirectUri: 'https://other.example/', expiresAt: NOW + DAY };
     assert.equal(await db.store.grants.create(again), true);
-    const refused = await redeem(db.store, link, { redirectUri: again.redirectUri });
+    const refused = await redeem(db.store, ref, { redirectUri: again.redirectUri });
     assert.deepEqual(refused, { outcome: 'refused', reason: 'wrong_redirect_uri' });
-    assert.deepEqual(await redeem(db.store, link), { outcome: 'redeemed', scope: PROFILE });
+    assert.deepEqual(await redeem(db.store, ref), { outcome: 'redeemed', scope: PROFILE });
     assert.equal(await db.store.grants.create(grant), false);
   });
 
@@ -206,19 +206,19 @@ function grantContract(open: () => Promise<Opened>): void {
     assert.equal(await db.store.grants.create({ ...grant, now: grant.expiresAt }), false);
   });
 
-  test('a code is live until it is redeemed, expires or is cut', async () => {
+  test('a code is live until it is redeemed, expires or is revoked', async () => {
     const { store } = db;
     const code = await issueCode(store);
-    const live = (now: number, link = code) => store.grants.codeIsLive(link.userId, link.grantId, now);
+    const live = (now: number, ref = code) => store.grants.codeIsLive(ref.userId, ref.grantId, now);
     assert.equal(await live(NOW + CODE_TTL - 1), true);
     assert.equal(await live(NOW + CODE_TTL), false);
     assert.equal(await store.grants.codeIsLive(await createUser(store), code.grantId, NOW), false);
     await redeem(store, code);
     assert.equal(await live(NOW), false);
 
-    const cut = await issueCode(store);
-    await store.grants.revoke(cut, CLIENT, NOW);
-    assert.equal(await live(NOW, cut), false);
+    const revoked = await issueCode(store);
+    await store.grants.revoke(revoked, CLIENT, NOW);
+    assert.equal(await live(NOW, revoked), false);
   });
 
   describe('redeeming a code', () => {
@@ -231,7 +231,7 @@ function grantContract(open: () => Promise<Opened>): void {
       }
     });
 
-    const refusals: [string, Partial<Redemption>, string][] = [
+    const refusals: [string, Partial<CodeRedemption>, string][] = [
       ['another client', { clientId: 'app_other' }, 'wrong_client'],
       ['another redirect URI', { redirectUri: `${URI}/` }, 'wrong_redirect_uri'],
       ['the redirect URI in other case', { redirectUri: URI.toUpperCase() }, 'wrong_redirect_uri'],
@@ -264,7 +264,7 @@ function grantContract(open: () => Promise<Opened>): void {
       assert.equal((await redeem(db.store, code)).outcome, 'redeemed');
     });
 
-    test('is refused when the grant was cut', async () => {
+    test('is refused when the grant was revoked', async () => {
       const code = await issueCode(db.store);
       await db.store.grants.revoke(code, CLIENT, NOW);
       assert.deepEqual(await redeem(db.store, code), { outcome: 'refused', reason: 'ended' });
@@ -285,16 +285,16 @@ function grantContract(open: () => Promise<Opened>): void {
   describe('replaying a code', () => {
     test('cuts the grant when everything is right, once, however late', async () => {
       for (const generation of [1, 2, 4]) {
-        const link = await issueTokens(db.store, generation);
+        const ref = await issueTokens(db.store, generation);
         const replay = { now: NOW + DAY };
-        assert.deepEqual(await redeem(db.store, at(link, 0), replay), { outcome: 'replayed', cut: true });
-        assert.deepEqual(await redeem(db.store, at(link, 0), replay), { outcome: 'replayed', cut: false });
-        assert.equal(await isLive(db.store, link), false);
-        assert.deepEqual(await rotate(db.store, link), { outcome: 'refused', reason: 'ended' });
+        assert.deepEqual(await redeem(db.store, at(ref, 0), replay), { outcome: 'replayed', revoked: true });
+        assert.deepEqual(await redeem(db.store, at(ref, 0), replay), { outcome: 'replayed', revoked: false });
+        assert.equal(await isLive(db.store, ref), false);
+        assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'ended' });
       }
     });
 
-    const wrong: Partial<Redemption>[] = [
+    const wrong: Partial<CodeRedemption>[] = [
       { clientId: 'app_other' },
       { redirectUri: 'https://other.example/' },
       { codeChallenge: 'd'.repeat(43) },
@@ -302,53 +302,56 @@ function grantContract(open: () => Promise<Opened>): void {
     ];
     for (const changes of wrong) {
       test(`changes nothing with ${JSON.stringify(Object.entries(changes)[0])}`, async () => {
-        const link = await issueTokens(db.store);
-        assert.deepEqual(await redeem(db.store, at(link, 0), changes), { outcome: 'replayed', cut: false });
-        assert.equal(await isLive(db.store, link), true);
-        assert.equal((await rotate(db.store, link)).outcome, 'rotated');
+        const ref = await issueTokens(db.store);
+        assert.deepEqual(await redeem(db.store, at(ref, 0), changes), {
+          outcome: 'replayed',
+          revoked: false,
+        });
+        assert.equal(await isLive(db.store, ref), true);
+        assert.equal((await rotate(db.store, ref)).outcome, 'rotated');
       });
     }
 
     test('changes nothing once a rotation after the code’s life has forgotten what it was bound to', async () => {
       const kept = await issueTokens(db.store);
       await rotate(db.store, kept, { now: NOW + CODE_TTL - 1 });
-      assert.deepEqual(await redeem(db.store, at(kept, 0)), { outcome: 'replayed', cut: true });
+      assert.deepEqual(await redeem(db.store, at(kept, 0)), { outcome: 'replayed', revoked: true });
 
       const forgotten = await issueTokens(db.store);
       await rotate(db.store, forgotten, { now: NOW + CODE_TTL });
-      assert.deepEqual(await redeem(db.store, at(forgotten, 0)), { outcome: 'replayed', cut: false });
+      assert.deepEqual(await redeem(db.store, at(forgotten, 0)), { outcome: 'replayed', revoked: false });
       assert.equal(await isLive(db.store, forgotten), true);
     });
   });
 
   describe('rotating', () => {
-    test('goes on link by link, each time with a new life', async () => {
-      const link = await issueTokens(db.store);
+    test('goes on ref by ref, each time with a new life', async () => {
+      const ref = await issueTokens(db.store);
       let now = NOW;
       for (let generation = 1; generation <= 5; generation++) {
         now += REFRESH_TTL - 1;
-        const outcome = await rotate(db.store, at(link, generation), { now });
+        const outcome = await rotate(db.store, at(ref, generation), { now });
         assert.deepEqual(outcome, { outcome: 'rotated', scope: BOTH });
       }
     });
 
     test('narrows one access token’s scope and never the grant’s', async () => {
-      const link = await issueTokens(db.store);
-      assert.deepEqual(await rotate(db.store, link, { scope: EMAIL }), { outcome: 'rotated', scope: EMAIL });
-      assert.deepEqual(await rotate(db.store, at(link, 2)), { outcome: 'rotated', scope: BOTH });
+      const ref = await issueTokens(db.store);
+      assert.deepEqual(await rotate(db.store, ref, { scope: EMAIL }), { outcome: 'rotated', scope: EMAIL });
+      assert.deepEqual(await rotate(db.store, at(ref, 2)), { outcome: 'rotated', scope: BOTH });
     });
 
     test('refuses a scope beyond the grant’s and consumes nothing', async () => {
-      const link = await issueTokens(db.store, 1, { scope: PROFILE });
+      const ref = await issueTokens(db.store, 1, { scope: PROFILE });
       for (const scope of [EMAIL, BOTH, 4, 1 << 20]) {
-        assert.deepEqual(await rotate(db.store, link, { scope }), { outcome: 'scope_exceeded' });
+        assert.deepEqual(await rotate(db.store, ref, { scope }), { outcome: 'scope_exceeded' });
       }
-      assert.deepEqual(await rotate(db.store, link), { outcome: 'rotated', scope: PROFILE });
+      assert.deepEqual(await rotate(db.store, ref), { outcome: 'rotated', scope: PROFILE });
     });
 
     test('works for a grant without any scope', async () => {
-      const link = await issueTokens(db.store, 1, { scope: 0 });
-      assert.deepEqual(await rotate(db.store, link), { outcome: 'rotated', scope: 0 });
+      const ref = await issueTokens(db.store, 1, { scope: 0 });
+      assert.deepEqual(await rotate(db.store, ref), { outcome: 'rotated', scope: 0 });
     });
 
     const refusals: [string, Partial<Rotation>, string][] = [
@@ -359,117 +362,120 @@ function grantContract(open: () => Promise<Opened>): void {
     ];
     for (const [what, changes, reason] of refusals) {
       test(`is refused for ${what}, and nothing changes`, async () => {
-        const link = await issueTokens(db.store);
-        assert.deepEqual(await rotate(db.store, link, changes), { outcome: 'refused', reason });
-        assert.equal((await rotate(db.store, link, { now: NOW + REFRESH_TTL - 1 })).outcome, 'rotated');
+        const ref = await issueTokens(db.store);
+        assert.deepEqual(await rotate(db.store, ref, changes), { outcome: 'refused', reason });
+        assert.equal((await rotate(db.store, ref, { now: NOW + REFRESH_TTL - 1 })).outcome, 'rotated');
       });
     }
 
     test('is refused for a disabled user, until enabled again', async () => {
-      const link = await issueTokens(db.store);
-      await db.store.users.setDisabled(link.userId, true, NOW);
-      assert.deepEqual(await rotate(db.store, link), { outcome: 'refused', reason: 'user_disabled' });
-      await db.store.users.setDisabled(link.userId, false, NOW);
-      assert.equal((await rotate(db.store, link)).outcome, 'rotated');
+      const ref = await issueTokens(db.store);
+      await db.store.users.setDisabled(ref.userId, true, NOW);
+      assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'user_disabled' });
+      await db.store.users.setDisabled(ref.userId, false, NOW);
+      assert.equal((await rotate(db.store, ref)).outcome, 'rotated');
     });
 
-    test('is refused when the grant was cut, does not exist, or is another user’s', async () => {
-      const link = await issueTokens(db.store);
+    test('is refused when the grant was revoked, does not exist, or is another user’s', async () => {
+      const ref = await issueTokens(db.store);
       const unknown = { outcome: 'refused', reason: 'unknown' };
-      assert.deepEqual(await rotate(db.store, { ...link, grantId: newId() }), unknown);
-      assert.deepEqual(await rotate(db.store, { ...link, userId: await createUser(db.store) }), unknown);
-      await db.store.grants.revoke(link, CLIENT, NOW);
-      assert.deepEqual(await rotate(db.store, link), { outcome: 'refused', reason: 'ended' });
+      assert.deepEqual(await rotate(db.store, { ...ref, grantId: newId() }), unknown);
+      assert.deepEqual(await rotate(db.store, { ...ref, userId: await createUser(db.store) }), unknown);
+      await db.store.grants.revoke(ref, CLIENT, NOW);
+      assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'ended' });
     });
 
-    test('a link ahead of the grant, which a restored backup makes possible, is refused and ends the grant', async () => {
-      const link = await issueTokens(db.store, 2);
-      assert.deepEqual(await rotate(db.store, at(link, 3)), { outcome: 'refused', reason: 'ahead' });
+    test('a ref ahead of the grant, which a restored backup makes possible, is refused and ends the grant', async () => {
+      const ref = await issueTokens(db.store, 2);
+      assert.deepEqual(await rotate(db.store, at(ref, 3)), { outcome: 'refused', reason: 'ahead' });
       assert.deepEqual(await rotate(db.store, at(await issueCode(db.store), 1)), {
         outcome: 'refused',
         reason: 'ahead',
       });
-      assert.deepEqual(await rotate(db.store, link), { outcome: 'refused', reason: 'ended' });
+      assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'ended' });
     });
 
     for (const [who, clientId] of [
       ['its own client', CLIENT],
       ['any other client', 'app_other'],
     ] as const) {
-      test(`a consumed link of any age, presented by ${who}, cuts the grant, once`, async () => {
+      test(`a consumed ref of any age, presented by ${who}, cuts the grant, once`, async () => {
         for (const age of [1, 2, 4]) {
-          const link = await issueTokens(db.store, 5);
-          const consumed = at(link, 5 - age);
+          const ref = await issueTokens(db.store, 5);
+          const consumed = at(ref, 5 - age);
           const reuse = { clientId, now: NOW + REFRESH_TTL };
-          assert.deepEqual(await rotate(db.store, consumed, reuse), { outcome: 'reused', cut: true });
-          assert.deepEqual(await rotate(db.store, consumed, reuse), { outcome: 'reused', cut: false });
-          assert.deepEqual(await rotate(db.store, link), { outcome: 'refused', reason: 'ended' });
-          for (let n = 1; n <= 5; n++) assert.equal(await isLive(db.store, at(link, n)), false);
+          assert.deepEqual(await rotate(db.store, consumed, reuse), { outcome: 'reused', revoked: true });
+          assert.deepEqual(await rotate(db.store, consumed, reuse), { outcome: 'reused', revoked: false });
+          assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'ended' });
+          for (let n = 1; n <= 5; n++) assert.equal(await isLive(db.store, at(ref, n)), false);
         }
       });
     }
 
     test('reuse cuts whatever scope is asked for, and for a disabled user too', async () => {
-      const link = await issueTokens(db.store, 2);
-      await db.store.users.setDisabled(link.userId, true, NOW);
-      assert.deepEqual(await rotate(db.store, at(link, 1), { scope: 4 }), { outcome: 'reused', cut: true });
-      await db.store.users.setDisabled(link.userId, false, NOW);
-      assert.equal(await isLive(db.store, link), false);
+      const ref = await issueTokens(db.store, 2);
+      await db.store.users.setDisabled(ref.userId, true, NOW);
+      assert.deepEqual(await rotate(db.store, at(ref, 1), { scope: 4 }), {
+        outcome: 'reused',
+        revoked: true,
+      });
+      await db.store.users.setDisabled(ref.userId, false, NOW);
+      assert.equal(await isLive(db.store, ref), false);
     });
 
-    test('of many at once exactly one succeeds, and the grant is cut', async () => {
-      const link = await issueTokens(db.store);
-      const outcomes = await Promise.all(Array.from({ length: 20 }, () => rotate(db.store, link)));
+    test('of many at once exactly one succeeds, and the grant is revoked', async () => {
+      const ref = await issueTokens(db.store);
+      const outcomes = await Promise.all(Array.from({ length: 20 }, () => rotate(db.store, ref)));
       assert.equal(outcomes.filter(({ outcome }) => outcome === 'rotated').length, 1);
       assert.equal(outcomes.filter(({ outcome }) => outcome === 'reused').length, 19);
-      assert.equal(outcomes.filter((one) => one.outcome === 'reused' && one.cut).length, 1);
-      assert.deepEqual(await rotate(db.store, at(link, 2)), { outcome: 'refused', reason: 'ended' });
+      assert.equal(outcomes.filter((one) => one.outcome === 'reused' && one.revoked).length, 1);
+      assert.deepEqual(await rotate(db.store, at(ref, 2)), { outcome: 'refused', reason: 'ended' });
     });
   });
 
   describe('revoking', () => {
     test('a refresh token, current or consumed, ends the grant', async () => {
       for (const generation of [1, 2, 3]) {
-        const link = await issueTokens(db.store, 3);
-        await db.store.grants.revoke(at(link, generation), CLIENT, NOW);
-        assert.equal(await isLive(db.store, link), false);
-        assert.deepEqual(await rotate(db.store, link), { outcome: 'refused', reason: 'ended' });
-        await db.store.grants.revoke(link, CLIENT, NOW);
+        const ref = await issueTokens(db.store, 3);
+        await db.store.grants.revoke(at(ref, generation), CLIENT, NOW);
+        assert.equal(await isLive(db.store, ref), false);
+        assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'ended' });
+        await db.store.grants.revoke(ref, CLIENT, NOW);
       }
     });
 
     test('another client’s token, or one of nobody, changes nothing', async () => {
-      const link = await issueTokens(db.store);
-      await db.store.grants.revoke(link, 'app_other', NOW);
-      await db.store.grants.revoke({ ...link, grantId: newId() }, CLIENT, NOW);
-      await db.store.grants.revokeAccessToken(link, 'app_other', NOW + HOUR);
-      await db.store.grants.revokeAccessToken({ ...link, grantId: newId() }, CLIENT, NOW + HOUR);
-      assert.equal(await isLive(db.store, link), true);
-      assert.equal((await rotate(db.store, link)).outcome, 'rotated');
+      const ref = await issueTokens(db.store);
+      await db.store.grants.revoke(ref, 'app_other', NOW);
+      await db.store.grants.revoke({ ...ref, grantId: newId() }, CLIENT, NOW);
+      await db.store.grants.revokeAccessToken(ref, 'app_other', NOW + HOUR);
+      await db.store.grants.revokeAccessToken({ ...ref, grantId: newId() }, CLIENT, NOW + HOUR);
+      assert.equal(await isLive(db.store, ref), true);
+      assert.equal((await rotate(db.store, ref)).outcome, 'rotated');
     });
 
     test('an access token ends itself alone, and twice is once', async () => {
-      const link = await issueTokens(db.store, 3);
-      await db.store.grants.revokeAccessToken(at(link, 2), CLIENT, NOW + HOUR);
-      await db.store.grants.revokeAccessToken(at(link, 2), CLIENT, NOW + HOUR);
-      const live = await Promise.all([1, 2, 3].map((n) => isLive(db.store, at(link, n))));
+      const ref = await issueTokens(db.store, 3);
+      await db.store.grants.revokeAccessToken(at(ref, 2), CLIENT, NOW + HOUR);
+      await db.store.grants.revokeAccessToken(at(ref, 2), CLIENT, NOW + HOUR);
+      const live = await Promise.all([1, 2, 3].map((n) => isLive(db.store, at(ref, n))));
       assert.deepEqual(live, [true, false, true]);
-      assert.equal((await rotate(db.store, link)).outcome, 'rotated');
+      assert.equal((await rotate(db.store, ref)).outcome, 'rotated');
     });
 
-    test('an access token of a grant that is cut already is no error', async () => {
-      const link = await issueTokens(db.store);
-      await db.store.grants.revoke(link, CLIENT, NOW);
-      await db.store.grants.revokeAccessToken(link, CLIENT, NOW + HOUR);
-      assert.equal(await isLive(db.store, link), false);
+    test('an access token of a grant that is revoked already is no error', async () => {
+      const ref = await issueTokens(db.store);
+      await db.store.grants.revoke(ref, CLIENT, NOW);
+      await db.store.grants.revokeAccessToken(ref, CLIENT, NOW + HOUR);
+      assert.equal(await isLive(db.store, ref), false);
     });
   });
 
   describe('reading by an access token', () => {
     test('gives the client and the user as they are now', async () => {
       const userId = await createUser(db.store, { email: `Mixed.Case.${newId()}@example.com`, name: null });
-      const link = await issueTokens(db.store, 1, { userId, clientId: 'app_reader' });
-      const before = await db.store.grants.readAccess(link);
+      const ref = await issueTokens(db.store, 1, { userId, clientId: 'app_reader' });
+      const before = await db.store.grants.readAccess(ref);
       assert.ok(before.outcome === 'live');
       const { id, emailVerified, name, preferredUsername, picture, locale, updatedAt } = before.user;
       assert.equal(before.clientId, 'app_reader');
@@ -487,20 +493,20 @@ function grantContract(open: () => Promise<Opened>): void {
       );
       assert.match(before.user.email, /^Mixed\.Case\./);
       await db.store.users.verifyEmail(userId, NOW + 1);
-      const now = await db.store.grants.readAccess(link);
+      const now = await db.store.grants.readAccess(ref);
       assert.ok(now.outcome === 'live' && now.user.emailVerified);
     });
 
-    test('is refused where there is no such grant, no such link yet, or the user is disabled', async () => {
-      const link = await issueTokens(db.store, 2);
-      assert.equal(await isLive(db.store, { ...link, grantId: newId() }), false);
-      assert.equal(await isLive(db.store, { ...link, userId: await createUser(db.store) }), false);
-      assert.equal(await isLive(db.store, at(link, 3)), false);
-      assert.equal(await isLive(db.store, at(link, 1)), true);
-      await db.store.users.setDisabled(link.userId, true, NOW);
-      assert.equal(await isLive(db.store, link), false);
-      await db.store.users.setDisabled(link.userId, false, NOW);
-      assert.equal(await isLive(db.store, link), true);
+    test('is refused where there is no such grant, no such ref yet, or the user is disabled', async () => {
+      const ref = await issueTokens(db.store, 2);
+      assert.equal(await isLive(db.store, { ...ref, grantId: newId() }), false);
+      assert.equal(await isLive(db.store, { ...ref, userId: await createUser(db.store) }), false);
+      assert.equal(await isLive(db.store, at(ref, 3)), false);
+      assert.equal(await isLive(db.store, at(ref, 1)), true);
+      await db.store.users.setDisabled(ref.userId, true, NOW);
+      assert.equal(await isLive(db.store, ref), false);
+      await db.store.users.setDisabled(ref.userId, false, NOW);
+      assert.equal(await isLive(db.store, ref), true);
     });
   });
 }
@@ -561,20 +567,20 @@ function sweepContract(open: () => Promise<Opened>): void {
   });
 
   test('a grant that is rotated while the walk goes on is kept', async () => {
-    const link = await issueTokens(store);
+    const ref = await issueTokens(store);
     const late = NOW + REFRESH_TTL - 1;
-    await rotate(store, link, { now: late });
+    await rotate(store, ref, { now: late });
     await store.grants.sweep({ userId: '', grantId: '' }, 10, late + 2, late + 2);
-    assert.equal(await isLive(store, at(link, 2)), true);
+    assert.equal(await isLive(store, at(ref, 2)), true);
   });
 
   test('revoked access tokens are remembered until they would have expired, and go in bounded steps', async () => {
-    const link = await issueTokens(store, 10);
-    for (let n = 1; n <= 10; n++) await store.grants.revokeAccessToken(at(link, n), CLIENT, NOW + n);
+    const ref = await issueTokens(store, 10);
+    for (let n = 1; n <= 10; n++) await store.grants.revokeAccessToken(at(ref, n), CLIENT, NOW + n);
     assert.equal(await store.grants.sweepRevokedAccessTokens(100, NOW), 0);
     assert.equal(await store.grants.sweepRevokedAccessTokens(2, NOW + 5), 2);
     assert.equal(await store.grants.sweepRevokedAccessTokens(100, NOW + 5), 3);
-    assert.equal(await isLive(store, at(link, 6)), false);
+    assert.equal(await isLive(store, at(ref, 6)), false);
     assert.equal(await store.grants.sweepRevokedAccessTokens(100, NOW + 100), 5);
   });
 
@@ -963,11 +969,11 @@ function counterContract(open: () => Promise<Opened>): void {
     const key = newId();
     await hit(key, NOW);
     await hit(key, NOW);
-    await db.store.counters.takeBack(key, MINUTE);
+    await db.store.counters.refund(key, MINUTE);
     assert.deepEqual(await hit(key, NOW), [NOW, 2]);
-    for (let n = 0; n < 5; n++) await db.store.counters.takeBack(key, MINUTE);
+    for (let n = 0; n < 5; n++) await db.store.counters.refund(key, MINUTE);
     assert.deepEqual(await hit(key, NOW), [NOW, 1]);
-    await db.store.counters.takeBack(newId(), MINUTE);
+    await db.store.counters.refund(newId(), MINUTE);
   });
 
   test('hits at once are all counted', async () => {
@@ -1018,33 +1024,33 @@ function concurrencyContract(open: () => Promise<Opened>): void {
     const other = await db.opened.another();
     try {
       for (let round = 0; round < 20; round++) {
-        const link = await issueTokens(db.store);
-        assert.equal((await rotate(other, link)).outcome, 'rotated');
-        assert.deepEqual(await rotate(db.store, link), { outcome: 'reused', cut: true });
-        assert.equal(await isLive(other, link), false);
+        const ref = await issueTokens(db.store);
+        assert.equal((await rotate(other, ref)).outcome, 'rotated');
+        assert.deepEqual(await rotate(db.store, ref), { outcome: 'reused', revoked: true });
+        assert.equal(await isLive(other, ref), false);
       }
     } finally {
       await other.close();
     }
   });
 
-  test('of requests for one link at once one succeeds, whoever else rotates with them', async () => {
+  test('of requests for one ref at once one succeeds, whoever else rotates with them', async () => {
     const links = await Promise.all(Array.from({ length: 25 }, () => issueTokens(db.store)));
     const thrice = [...links, ...links.toReversed(), ...links];
-    const outcomes = await Promise.all(thrice.map((link) => rotate(db.store, link)));
-    for (const link of links) {
-      const own = outcomes.filter((_, n) => thrice[n] === link).map(({ outcome }) => outcome);
+    const outcomes = await Promise.all(thrice.map((ref) => rotate(db.store, ref)));
+    for (const ref of links) {
+      const own = outcomes.filter((_, n) => thrice[n] === ref).map(({ outcome }) => outcome);
       assert.deepEqual(own.toSorted(), ['reused', 'reused', 'rotated']);
-      assert.equal(await isLive(db.store, link), false);
+      assert.equal(await isLive(db.store, ref), false);
     }
   });
 
   test('of codes presented twice at once each is redeemed once', async () => {
     const links = await Promise.all(Array.from({ length: 25 }, () => issueCode(db.store)));
     const twice = [...links, ...links];
-    const outcomes = await Promise.all(twice.map((link) => redeem(db.store, link)));
-    for (const link of links) {
-      const own = outcomes.filter((_, n) => twice[n] === link).map(({ outcome }) => outcome);
+    const outcomes = await Promise.all(twice.map((ref) => redeem(db.store, ref)));
+    for (const ref of links) {
+      const own = outcomes.filter((_, n) => twice[n] === ref).map(({ outcome }) => outcome);
       assert.deepEqual(own.toSorted(), ['redeemed', 'replayed']);
     }
   });
@@ -1058,15 +1064,15 @@ function concurrencyContract(open: () => Promise<Opened>): void {
       users.map((userId, n) => issueTokens(db.store, 1, { userId, scope: scopes[n]! })),
     );
     // Every fifth is refused, each in its own way: another's, a wrong client's, one that was never issued.
-    const asked = links.map((link, n) => (n % 5 === 0 ? { ...link, grantId: newId() } : link));
-    const reads = await Promise.all(asked.map((link) => db.store.grants.readAccess(link)));
+    const asked = links.map((ref, n) => (n % 5 === 0 ? { ...ref, grantId: newId() } : ref));
+    const reads = await Promise.all(asked.map((ref) => db.store.grants.readAccess(ref)));
     for (const [n, read] of reads.entries()) {
       if (n % 5 === 0) assert.equal(read.outcome, 'refused');
       else assert.deepEqual([read.outcome, read.outcome === 'live' && read.user.id], ['live', users[n]]);
       if (read.outcome === 'live') assert.equal(read.user.name, `"${n}", {\\}`);
     }
     const rotations = await Promise.all(
-      links.map((link, n) => rotate(db.store, link, n % 5 === 0 ? { clientId: 'app_another' } : {})),
+      links.map((ref, n) => rotate(db.store, ref, n % 5 === 0 ? { clientId: 'app_another' } : {})),
     );
     for (const [n, rotation] of rotations.entries())
       assert.deepEqual(
@@ -1080,10 +1086,10 @@ function concurrencyContract(open: () => Promise<Opened>): void {
   test('of grants revoked at once, some of them another application’s, the right ones end', async () => {
     const links = await Promise.all(Array.from({ length: 20 }, () => issueTokens(db.store)));
     const clients = links.map((_, n) => (n % 4 === 0 ? 'app_another' : CLIENT));
-    const ended = await Promise.all(links.map((link, n) => db.store.grants.revoke(link, clients[n]!, NOW)));
-    for (const [n, link] of links.entries()) {
+    const ended = await Promise.all(links.map((ref, n) => db.store.grants.revoke(ref, clients[n]!, NOW)));
+    for (const [n, ref] of links.entries()) {
       assert.equal(ended[n], n % 4 !== 0);
-      assert.equal(await isLive(db.store, link), n % 4 === 0);
+      assert.equal(await isLive(db.store, ref), n % 4 === 0);
     }
   });
 
@@ -1095,8 +1101,8 @@ function concurrencyContract(open: () => Promise<Opened>): void {
       for (let round = 0; round < 5; round++) {
         const links = await Promise.all(Array.from({ length: 30 }, () => issueTokens(db.store)));
         const [ours, theirs] = await Promise.all([
-          Promise.all(links.map((link) => rotate(db.store, link))),
-          Promise.all(links.toReversed().map((link) => rotate(other, link))),
+          Promise.all(links.map((ref) => rotate(db.store, ref))),
+          Promise.all(links.toReversed().map((ref) => rotate(other, ref))),
         ]);
         for (const [n, one] of ours.entries())
           assert.deepEqual([one.outcome, theirs.toReversed()[n]!.outcome].sort(), ['reused', 'rotated']);
@@ -1106,14 +1112,14 @@ function concurrencyContract(open: () => Promise<Opened>): void {
     }
   });
 
-  test('two connections that rotate one link at once: one succeeds', { timeout: 60_000 }, async () => {
+  test('two connections that rotate one ref at once: one succeeds', { timeout: 60_000 }, async () => {
     const other = await db.opened.another();
     try {
       for (let round = 0; round < 20; round++) {
-        const link = await issueTokens(db.store);
-        const outcomes = await Promise.all([rotate(db.store, link), rotate(other, link)]);
+        const ref = await issueTokens(db.store);
+        const outcomes = await Promise.all([rotate(db.store, ref), rotate(other, ref)]);
         assert.deepEqual(outcomes.map(({ outcome }) => outcome).sort(), ['reused', 'rotated']);
-        assert.deepEqual(await rotate(db.store, at(link, 2)), { outcome: 'refused', reason: 'ended' });
+        assert.deepEqual(await rotate(db.store, at(ref, 2)), { outcome: 'refused', reason: 'ended' });
       }
     } finally {
       await other.close();

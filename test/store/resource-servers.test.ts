@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { SqliteDriver } from '../../src/store/drivers/sqlite.ts';
 import { allMigrations } from '../../src/store/migrations.ts';
-import { ResourceServers } from '../../src/store/resource-servers.ts';
-import { SqliteDriver } from '../../src/store/sqlite.ts';
+import { SqlResourceServers } from '../../src/store/resource-servers.ts';
 
 /** Counts what is asked of the database, and lets the test say that another process changed it. */
 class CountingDriver extends SqliteDriver {
@@ -17,14 +17,14 @@ class CountingDriver extends SqliteDriver {
     return super.read(...given);
   }
 
-  override onForeignChange(listener: () => void): void {
+  override onExternalChange(listener: () => void): void {
     this.tell.push(listener);
   }
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
 const driver = new CountingDriver(join(folder, 'test.db'));
-const servers = new ResourceServers(driver);
+const servers = new SqlResourceServers(driver);
 before(() => driver.migrate(allMigrations()));
 after(async () => {
   await driver.close();
@@ -44,7 +44,7 @@ test('a resource server is read once and then known, and so is that an id is nob
 });
 
 test('a change by this process or another is seen', async () => {
-  const elsewhere = new ResourceServers(driver);
+  const elsewhere = new SqlResourceServers(driver);
   assert.ok(await elsewhere.find('rs_a'));
   assert.equal(await servers.delete('rs_a'), true);
   assert.equal(await servers.delete('rs_a'), false);
@@ -55,7 +55,7 @@ test('a change by this process or another is seen', async () => {
 });
 
 test('a failed read is not remembered', async () => {
-  const other = new ResourceServers(driver);
+  const other = new SqlResourceServers(driver);
   const { list } = other;
   other.list = () => Promise.reject(new Error('gone'));
   await assert.rejects(other.find('rs_a'), /gone/);

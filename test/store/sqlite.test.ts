@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { DatabaseUnavailable, DuplicateKey } from '../../src/store/driver.ts';
+import { DatabaseUnavailable, DuplicateKey } from '../../src/store/drivers/driver.ts';
+import { SqliteDriver } from '../../src/store/drivers/sqlite.ts';
 import { allMigrations } from '../../src/store/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
-import { SqliteDriver } from '../../src/store/sqlite.ts';
 import { type Opened, storeContract } from './contract.ts';
 
 const newFolder = (): string => mkdtempSync(join(tmpdir(), 'postern-test-'));
@@ -214,7 +214,7 @@ describe('the SQLite driver', () => {
     timeout: 30_000,
   }, async () => {
     let heard = 0;
-    driver.onForeignChange(() => heard++);
+    driver.onExternalChange(() => heard++);
     const other = new DatabaseSync(path);
     try {
       other.exec("INSERT INTO things VALUES ('foreign', 0)");

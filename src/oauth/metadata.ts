@@ -1,0 +1,32 @@
+import type { App } from '../app.ts';
+import { type HttpResponse, jsonResponse, withHeaders } from '../http/response.ts';
+import { CLAIM_NAMES } from '../protocol/claims.ts';
+import { SCOPE_NAMES } from '../protocol/scope.ts';
+
+const CLIENT_AUTHENTICATION = ['client_secret_post', 'client_secret_basic'];
+
+/**
+ * GET /.well-known/oauth-authorization-server (RFC 8414), for the libraries of applications.
+ * Introspection is not announced here: it refuses every application (docs/introspection.md).
+ */
+export function metadata(app: App): HttpResponse {
+  const { baseUrl } = app.config;
+  const body = JSON.stringify({
+    issuer: baseUrl,
+    authorization_endpoint: `${baseUrl}/oauth/authorize`,
+    token_endpoint: `${baseUrl}/oauth/token`,
+    revocation_endpoint: `${baseUrl}/oauth/revoke`,
+    userinfo_endpoint: `${baseUrl}/oauth/userinfo`,
+    service_documentation: `${baseUrl}/docs`,
+    scopes_supported: SCOPE_NAMES,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    code_challenge_methods_supported: ['S256'],
+    token_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION,
+    revocation_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION,
+    authorization_response_iss_parameter_supported: true,
+    claims_supported: CLAIM_NAMES,
+  });
+  return withHeaders(jsonResponse(body), { 'cache-control': 'public, max-age=300' });
+}

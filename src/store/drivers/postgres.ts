@@ -1,0 +1,150 @@
+import pg from 'pg';
+import { sqlFor } from '../migrations.ts';
+import type { BatchableStatement } from './batchable-statement.ts';
+import {
+  type Columns,
+  DatabaseUnavailable,
+  type Driver,
+  DuplicateKey,
+  type Migration,
+  OutcomeUnknown,
+  type Row,
+  type Statement,
+  StatementRefused,
+  UnstorableText,
+  type Value,
+} from './driver.ts';
+import { Listener } from './postgres-listener.ts';
+import { newClient, PipelinedPool } from './postgres-pool.ts';
+import { StatementBatcher } from './statement-batcher.ts';
+
+const TIMEOUT_MS = 5_000;
+const CHANNEL = 'postern_changes';
+/** Any number that nobody else uses for an advisory lock on this database. */
+const MIGRATION_LOCK = 6_010_262_013;
+
+export type PostgresOptions = {
+  readonly connections?: number;
+  readonly timeoutMs?: number;
+};
+
+/** PostgreSQL, or what speaks like it. Several nodes may use one database. */
+export class PostgresDriver implements Driver {
+  readonly engine = 'postgres';
+  /** Sent with the change and delivered when it commits, to every node and this one. */
+  readonly notifyStatements: readonly Statement[] = [
+    { sql: `SELECT pg_notify('${CHANNEL}', '') AS told`, values: [] },
+  ];
+  readonly #url: string;
+  readonly #connections: PipelinedPool;
+  readonly #steps: StatementBatcher;
+  readonly #listener: Listener;
+
+  constructor(url: string, { connections = 10, timeoutMs = TIMEOUT_MS }: PostgresOptions = {}) {
+    this.#url = url;
+    this.#connections = new PipelinedPool({ url, connections, timeoutMs });
+    this.#steps = new StatementBatcher(timeoutMs / 2, (statement, repeatable) =>
+      this.#translating(this.#connections.columns(statement, repeatable)),
+    );
+    this.#listener = new Listener(url, CHANNEL);
+  }
+
+  async read(sql: string, values: readonly Value[] = []): Promise<Row[]> {
+    return (await this.#run([{ sql, values }], true))[0]!;
+  }
+
+  async write(sql: string, values: readonly Value[] = []): Promise<Row[]> {
+    return (await this.#run([{ sql, values }], false))[0]!;
+  }
+
+  transaction(statements: readonly Statement[]): Promise<Row[][]> {
+    return this.#run(statements, false);
+  }
+
+  runBatched(step: BatchableStatement, values: readonly Value[]): Promise<Columns | undefined> {
+    return this.#steps.run(step, values);
+  }
+
+  /** On a connection of its own, where a long statement may take its time. */
+  async migrate(migrations: readonly Migration[]): Promise<string[]> {
+    const client = newClient(this.#url, 0);
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      // Nodes that start together take turns; the lock goes with the connection.
+      await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+      await client.query(
+        'CREATE TABLE IF NOT EXISTS migrations (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)',
+      );
+      const applied = await applyMissing(client, migrations);
+      // A statement over the rows of many users would go to many shards.
+      const citus = await client.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
+      this.#steps.batching = citus.rows.length === 0;
+      return applied;
+    } catch (error) {
+      throw translated(error);
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+
+  onExternalChange(listener: () => void): void {
+    this.#listener.add(listener);
+  }
+
+  async close(): Promise<void> {
+    while (this.#steps.busy) await new Promise((resolve) => setTimeout(resolve, 5));
+    await Promise.all([this.#connections.close(), this.#listener.close()]);
+  }
+
+  #run(statements: readonly Statement[], repeatable: boolean): Promise<Row[][]> {
+    return this.#translating(this.#connections.run(statements, repeatable));
+  }
+
+  async #translating<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw translated(error);
+    }
+  }
+}
+
+async function applyMissing(client: pg.Client, migrations: readonly Migration[]): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations');
+  const present = new Set(rows.map(({ name }) => name));
+  const missing = migrations.filter(({ name }) => !present.has(name));
+  for (const { name, sql } of missing) {
+    try {
+      await client.query('BEGIN');
+      await client.query(sqlFor('postgres', sql));
+      await client.query('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [name, Date.now()]);
+      await client.query('COMMIT');
+    } catch (error) {
+      throw new Error(`migration ${name} failed`, { cause: error });
+    }
+  }
+  return missing.map(({ name }) => name);
+}
+
+/**
+ * SQLSTATEs (postgresql.org/docs/current/errcodes-appendix.html) after which nothing was changed and
+ * another try may succeed: lock timeout, deadlock and serialization; statement timeout, out of
+ * resources, a server that takes no writes.
+ */
+const REFUSED = /^(55P03|40001|40P01)/;
+const UNAVAILABLE = /^(57014|53|25006|58|08|57P|28|3D)/;
+/** The server itself does not know. */
+const UNKNOWN = '40003';
+
+function translated(error: unknown): unknown {
+  if (error instanceof DatabaseUnavailable || error instanceof OutcomeUnknown || !(error instanceof Error))
+    return error;
+  const code = String((error as Error & { code?: unknown }).code ?? '');
+  if (code === '23505') return new DuplicateKey('duplicate key', { cause: error });
+  if (code === '22021') return new UnstorableText('a text that cannot be stored', { cause: error });
+  if (code === UNKNOWN) return new OutcomeUnknown('the database does not know the outcome', { cause: error });
+  if (REFUSED.test(code)) return new StatementRefused('the statement was undone', { cause: error });
+  const unavailable = error instanceof pg.DatabaseError ? UNAVAILABLE.test(code) : 'syscall' in error;
+  return unavailable ? new DatabaseUnavailable('the database failed', { cause: error }) : error;
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:net';
+import { test } from 'node:test';
+import { pino } from 'pino';
+import { type ConfigError, readConfig } from '../../src/config.ts';
+import { Mailer } from '../../src/mail/mailer.ts';
+
+/** As much of a mail server as it takes to receive: RFC 5321, no extensions. */
+async function startSmtp(refuse = false): Promise<{ url: string; received: string[]; server: Server }> {
+  const received: string[] = [];
+  const server = createServer((socket) => {
+    let data = '';
+    let inData = false;
+    socket.write('220 mail.example\r\n');
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      data += chunk.toString('utf8');
+      for (
+        let end = data.indexOf(inData ? '\r\n.\r\n' : '\r\n');
+        end >= 0;
+        end = data.indexOf(inData ? '\r\n.\r\n' : '\r\n')
+      ) {
+        const line = data.slice(0, end);
+        data = data.slice(end + (inData ? 5 : 2));
+        if (inData) {
+          received.push(line);
+          inData = false;
+          socket.write('250 ok\r\n');
+        } else if (/^DATA/i.test(line)) {
+          inData = true;
+          socket.write('354 go on\r\n');
+        } else if (/^RCPT/i.test(line) && refuse) socket.write('451 ada@example.com: try later\r\n');
+        else if (/^QUIT/i.test(line)) socket.end('221 bye\r\n');
+        else socket.write('250 ok\r\n');
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, received, server };
+}
+
+function mailerWith(url: string): { mailer: Mailer; logged: string[] } {
+  const logged: string[] = [];
+  const config = readConfig({ POSTERN_SMTP_URL: url, POSTERN_BASE_URL: 'https://id.example' });
+  const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
+  return { mailer: new Mailer(config, log), logged };
+}
+
+const MAIL = { to: 'ada@example.com', subject: 'Hello', text: 'https://id.example/x?token=secret-token\n' };
+
+test('mail goes to the server of POSTERN_SMTP_URL, and the log names neither address nor link', async () => {
+  const { url, received, server } = await startSmtp();
+  const { mailer, logged } = mailerWith(url);
+  mailer.post('verify_email', async () => MAIL);
+  await mailer.idle();
+  await mailer.stop();
+  server.close();
+  assert.equal(received.length, 1);
+  assert.match(received[0]!, /^To: ada@example\.com\r$/m);
+  assert.match(received[0]!, /^From: Postern <no-reply@id\.example>\r$/m);
+  assert.match(received[0]!, /^Auto-Submitted: auto-generated\r$/m);
+  assert.match(received[0]!, /token=3Dsecret-token|token=secret-token/);
+  assert.doesNotMatch(logged.join(''), /ada@|secret-token/);
+});
+
+test('a refusal is logged without the address, and does not stop the next mail', async () => {
+  const { url, server } = await startSmtp(true);
+  const { mailer, logged } = mailerWith(url);
+  mailer.post('sign_up', async () => MAIL);
+  mailer.post('sign_up', () => Promise.reject(new Error('the database is gone')));
+  mailer.post('sign_up', async () => undefined);
+  await mailer.idle();
+  await mailer.stop();
+  server.close();
+  assert.ok(logged.some((line) => line.includes('a mail was not sent') && line.includes('451')));
+  assert.ok(logged.some((line) => line.includes('a mail could not be written')));
+  assert.doesNotMatch(logged.join(''), /ada@|secret-token/);
+});
+
+test('what waits is bounded', async () => {
+  const { mailer, logged } = mailerWith('smtp://127.0.0.1:9');
+  let done: (() => void) | undefined;
+  const wait = new Promise<void>((resolve) => {
+    done = resolve;
+  });
+  for (let i = 0; i < 1100; i++) mailer.post('sign_up', () => wait.then(() => undefined));
+  assert.equal(logged.filter((line) => line.includes('too many are waiting')).length, 96);
+  done!();
+  await mailer.stop();
+});
+
+test('faults of the mail settings are told without the password', () => {
+  const wrong = { POSTERN_SMTP_URL: 'http://user:hunter2@mail.example', POSTERN_MAIL_FROM: 'nobody' };
+  assert.throws(
+    () => readConfig(wrong),
+    (error: ConfigError) => error.faults.length === 2 && !error.message.includes('hunter2'),
+  );
+});

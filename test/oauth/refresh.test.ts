@@ -1,0 +1,401 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { DAY, HOUR, refreshForm, Service, type TestClient, type Tokens } from '../service.ts';
+import { type Connected, connect } from './connected.ts';
+import {
+  assertAlive,
+  assertCut,
+  assertInvalidClient,
+  assertInvalidGrant,
+  assertInvalidRequest,
+  assertInvalidScope,
+  assertInvalidToken,
+  assertReused,
+  assertRevoked,
+  assertTokens,
+  basic,
+  saidBy,
+} from './responses.ts';
+
+let service: Service;
+before(async () => {
+  service = await Service.start();
+});
+after(() => service.stop());
+
+/** Refreshes this often and returns all tokens, the first ones first. */
+async function rotations({ client, tokens }: Connected, times: number): Promise<Tokens[]> {
+  const all = [tokens];
+  for (let i = 0; i < times; i++)
+    all.push(assertTokens(await service.refresh(client, all.at(-1)!.refresh_token)));
+  return all;
+}
+
+const disable = ({ clientId }: TestClient, disabled: boolean) =>
+  service.app.store.applications.setDisabled(clientId, disabled, service.clock.ms);
+
+describe('an active refresh token', () => {
+  test('buys a new refresh token and a new access token, both different from the old', async () => {
+    const { client, tokens } = await connect(service);
+    const renewed = assertTokens(await service.refresh(client, tokens.refresh_token));
+    assert.notEqual(renewed.refresh_token, tokens.refresh_token);
+    assert.notEqual(renewed.access_token, tokens.access_token);
+    await assertAlive(service, client, renewed);
+  });
+
+  test('is consumed by it: from then on the old one is refused', async () => {
+    const { client, tokens } = await connect(service);
+    assertTokens(await service.refresh(client, tokens.refresh_token));
+    assertReused(await service.refresh(client, tokens.refresh_token));
+  });
+
+  test('leaves earlier access tokens to live to their own expiry', async () => {
+    const connected = await connect(service);
+    service.clock.advance(HOUR / 2);
+    const [first, second] = await rotations(connected, 1);
+    assert.equal((await service.userinfo(first!.access_token)).status, 200);
+    service.clock.advance(HOUR / 2);
+    assertInvalidToken(await service.userinfo(first!.access_token));
+    assert.equal((await service.userinfo(second!.access_token)).status, 200);
+  });
+
+  test('rotates many times over', async () => {
+    const connected = await connect(service);
+    const all = await rotations(connected, 20);
+    assert.equal(new Set(all.map(({ refresh_token }) => refresh_token)).size, 21);
+    await assertAlive(service, connected.client, all.at(-1)!);
+  });
+
+  test('works in JSON and with HTTP Basic', async () => {
+    const { client, tokens } = await connect(service);
+    const body = JSON.stringify(refreshForm(client, tokens.refresh_token));
+    const headers = { 'content-type': 'application/json' };
+    const second = assertTokens(await service.send('/oauth/token', { method: 'POST', body, headers }));
+    const form = { grant_type: 'refresh_token', refresh_token: second.refresh_token };
+    const authorization = basic(client.clientId, client.clientSecret);
+    assertTokens(await service.post('/oauth/token', form, { authorization }));
+  });
+
+  test('works one millisecond before 30 days have passed', async () => {
+    const { client, tokens } = await connect(service);
+    service.clock.advance(30 * DAY - 1);
+    assertTokens(await service.refresh(client, tokens.refresh_token));
+  });
+
+  test('is refused when 30 days have passed', async () => {
+    const { client, tokens } = await connect(service);
+    service.clock.advance(30 * DAY);
+    assertInvalidGrant(await service.refresh(client, tokens.refresh_token));
+  });
+
+  test('has its 30 days renewed at each rotation, to the millisecond', async () => {
+    const connected = await connect(service);
+    const { client } = connected;
+    service.clock.advance(29 * DAY);
+    const [, second] = await rotations(connected, 1);
+    service.clock.advance(30 * DAY - 1);
+    const third = assertTokens(await service.refresh(client, second!.refresh_token));
+    service.clock.advance(30 * DAY);
+    assertInvalidGrant(await service.refresh(client, third.refresh_token));
+  });
+
+  test('is not renewed by a request that was refused', async () => {
+    const { client, tokens } = await connect(service);
+    service.clock.advance(29 * DAY);
+    assertInvalidScope(await service.refresh(client, tokens.refresh_token, { scope: 'unknown' }));
+    service.clock.advance(DAY);
+    assertInvalidGrant(await service.refresh(client, tokens.refresh_token));
+  });
+});
+
+describe('a consumed refresh token presented again', () => {
+  test('is invalid_grant that says it was already used, and every token of the family ends', async () => {
+    const connected = await connect(service);
+    const { client } = connected;
+    const [first, second] = await rotations(connected, 1);
+    assertReused(await service.refresh(client, first!.refresh_token));
+    assertInvalidToken(await service.userinfo(first!.access_token));
+    await assertCut(service, client, second!);
+  });
+
+  test('ends the family however many rotations ago it was consumed', async () => {
+    const connected = await connect(service);
+    const all = await rotations(connected, 5);
+    assertReused(await service.refresh(connected.client, all[1]!.refresh_token));
+    for (const tokens of all) assertInvalidToken(await service.userinfo(tokens.access_token));
+    assertInvalidGrant(await service.refresh(connected.client, all.at(-1)!.refresh_token));
+  });
+
+  test('ends the family also when its own 30 days are over', async () => {
+    const connected = await connect(service);
+    service.clock.advance(29 * DAY);
+    const [first, second] = await rotations(connected, 1);
+    service.clock.advance(2 * DAY);
+    assertReused(await service.refresh(connected.client, first!.refresh_token));
+    assertInvalidGrant(await service.refresh(connected.client, second!.refresh_token));
+  });
+
+  test('says so each time', async () => {
+    const connected = await connect(service);
+    const [first] = await rotations(connected, 1);
+    for (let i = 0; i < 3; i++) assertReused(await service.refresh(connected.client, first!.refresh_token));
+  });
+
+  test('by another application that is authenticated ends the family all the same', async () => {
+    const connected = await connect(service);
+    const [first, second] = await rotations(connected, 1);
+    assertReused(await service.refresh(await service.createClient(), first!.refresh_token));
+    await assertCut(service, connected.client, second!);
+  });
+
+  for (const scope of ['profile', 'profile email', 'unknown', ' ']) {
+    test(`with scope ${JSON.stringify(scope)} ends the family all the same`, async () => {
+      const connected = await connect(service);
+      const [first, second] = await rotations(connected, 1);
+      assertReused(await service.refresh(connected.client, first!.refresh_token, { scope }));
+      await assertCut(service, connected.client, second!);
+    });
+  }
+
+  test('with a scope beyond the granted one ends the family all the same', async () => {
+    const { client, tokens } = await connect(service, { scope: 'email' });
+    const second = assertTokens(await service.refresh(client, tokens.refresh_token), 'email');
+    assertReused(await service.refresh(client, tokens.refresh_token, { scope: 'profile email' }));
+    await assertCut(service, client, second);
+  });
+
+  test('with wrong credentials touches nothing', async () => {
+    const connected = await connect(service);
+    const { client } = connected;
+    const [first, second] = await rotations(connected, 1);
+    assertInvalidClient(await service.refresh(client, first!.refresh_token, { client_secret: 'wrong' }));
+    assertInvalidClient(await service.refresh(client, first!.refresh_token, { client_id: 'unknown' }));
+    assertInvalidRequest(await service.refresh(client, first!.refresh_token, { client_secret: '' }));
+    await assertAlive(service, client, second!);
+  });
+
+  test('by a disabled application touches nothing', async () => {
+    const connected = await connect(service);
+    const [first, second] = await rotations(connected, 1);
+    await disable(connected.client, true);
+    assertInvalidClient(await service.refresh(connected.client, first!.refresh_token));
+    await disable(connected.client, false);
+    await assertAlive(service, connected.client, second!);
+  });
+
+  test('ends that family alone: another one of the same user and application lives', async () => {
+    const connected = await connect(service);
+    const other = await service.tokens(connected.client, connected.visitor);
+    const [first] = await rotations(connected, 1);
+    assertReused(await service.refresh(connected.client, first!.refresh_token));
+    await assertAlive(service, connected.client, other);
+  });
+
+  test('cannot be repaired but by a new authorization', async () => {
+    const connected = await connect(service);
+    const { client, visitor } = connected;
+    const [first] = await rotations(connected, 1);
+    assertReused(await service.refresh(client, first!.refresh_token));
+    await assertAlive(service, client, await service.tokens(client, visitor));
+  });
+});
+
+describe('a refresh token that is sealed well but ahead of its family shows that a backup was restored', () => {
+  /** Refused like any other, and not called used: it never was, as far as this database knows. */
+  async function assertRefused(client: TestClient, ahead: string): Promise<void> {
+    const answer = await service.refresh(client, ahead);
+    assertInvalidGrant(answer);
+    assert.equal(saidBy(answer), saidBy(await service.refresh(client, 'garbage')));
+  }
+
+  async function endedBy(grantId: string): Promise<unknown> {
+    const [row] = await service.rows(`SELECT revoked_reason FROM grants WHERE id = '${grantId}'`);
+    return row!.revoked_reason;
+  }
+
+  for (const generations of [1, 7]) {
+    test(`by ${generations}: invalid_grant, and every token of the family ends, but of no other`, async () => {
+      const connected = await connect(service);
+      const { client, visitor } = connected;
+      const other = await service.tokens(client, visitor);
+      const [first, second] = await rotations(connected, 1);
+      const { tokenSigner } = service.app.keys;
+      const link = tokenSigner.verifyRefreshToken(second!.refresh_token)!;
+      const generation = link.generation + generations;
+      await assertRefused(client, tokenSigner.signRefreshToken({ ...link, generation }));
+      assertInvalidToken(await service.userinfo(first!.access_token));
+      await assertCut(service, client, second!);
+      assert.equal(await endedBy(link.grantId), 'database_restored');
+      await assertAlive(service, client, other);
+    });
+  }
+
+  test('of a code that was not yet exchanged: invalid_grant, and the code ends', async () => {
+    const { client, visitor } = await connect(service);
+    const issued = await service.authorize(client, visitor);
+    const { tokenSigner } = service.app.keys;
+    const link = tokenSigner.verifyCode(issued.code)!;
+    await assertRefused(client, tokenSigner.signRefreshToken({ ...link, generation: 1 }));
+    assertInvalidGrant(await service.exchange(client, issued));
+    assert.equal(await endedBy(link.grantId), 'database_restored');
+  });
+
+  test('with wrong credentials touches nothing', async () => {
+    const { client, tokens } = await connect(service);
+    const { tokenSigner } = service.app.keys;
+    const link = tokenSigner.verifyRefreshToken(tokens.refresh_token)!;
+    const ahead = tokenSigner.signRefreshToken({ ...link, generation: link.generation + 1 });
+    assertInvalidClient(await service.refresh(client, ahead, { client_secret: 'wrong' }));
+    await assertAlive(service, client, tokens);
+  });
+});
+
+describe('an active refresh token of another application', () => {
+  test('is invalid_grant that does not call it used, and changes nothing', async () => {
+    const { client, tokens } = await connect(service);
+    const answer = await service.refresh(await service.createClient(), tokens.refresh_token);
+    assertInvalidGrant(answer);
+    const garbage = await service.refresh(await service.createClient(), 'garbage');
+    assert.equal(saidBy(answer), saidBy(garbage));
+    await assertAlive(service, client, tokens);
+  });
+
+  test('is invalid_grant also with a scope that is unknown or too wide', async () => {
+    const { client, tokens } = await connect(service);
+    const other = await service.createClient({ scope: 'email' });
+    for (const scope of ['profile email', 'unknown']) {
+      assertInvalidGrant(await service.refresh(other, tokens.refresh_token, { scope }));
+    }
+    await assertAlive(service, client, tokens);
+  });
+});
+
+describe('invalid_client never touches a grant', () => {
+  test('a wrong secret, an unknown id', async () => {
+    const { client, tokens } = await connect(service);
+    assertInvalidClient(await service.refresh(client, tokens.refresh_token, { client_secret: 'wrong' }));
+    assertInvalidClient(await service.refresh(client, tokens.refresh_token, { client_id: 'unknown' }));
+    await assertAlive(service, client, tokens);
+  });
+
+  test('a disabled application, until enabled again', async () => {
+    const { client, tokens } = await connect(service);
+    await disable(client, true);
+    assertInvalidClient(await service.refresh(client, tokens.refresh_token));
+    await disable(client, false);
+    await assertAlive(service, client, tokens);
+  });
+
+  test('a deleted application', async () => {
+    const { client, tokens } = await connect(service);
+    await service.app.store.applications.delete(client.clientId);
+    assertInvalidClient(await service.refresh(client, tokens.refresh_token));
+  });
+});
+
+describe('invalid_grant', () => {
+  test('for a disabled user, until enabled again', async () => {
+    const client = await service.createClient();
+    const visitor = await service.signedIn();
+    const tokens = await service.tokens(client, visitor);
+    await service.app.store.users.setDisabled(visitor.user.id, true, service.clock.ms);
+    assertInvalidGrant(await service.refresh(client, tokens.refresh_token));
+    await service.app.store.users.setDisabled(visitor.user.id, false, service.clock.ms);
+    await assertAlive(service, client, tokens);
+  });
+
+  test('for garbage and for a credential of another kind', async () => {
+    const { client, visitor, tokens } = await connect(service);
+    const { code } = await service.authorize(client, visitor);
+    for (const presented of [
+      'x',
+      '\0',
+      code,
+      tokens.access_token,
+      code.replace('postern_code_', 'postern_rt_'),
+      tokens.refresh_token.toUpperCase(),
+      ` ${tokens.refresh_token}`,
+      `${tokens.refresh_token}\n`,
+    ]) {
+      assertInvalidGrant(await service.refresh(client, presented));
+    }
+    await assertAlive(service, client, tokens);
+  });
+
+  test('after the family was revoked', async () => {
+    const { client, tokens } = await connect(service);
+    assertRevoked(await service.revoke(client, tokens.refresh_token));
+    assertInvalidGrant(await service.refresh(client, tokens.refresh_token));
+  });
+});
+
+describe('invalid_request', () => {
+  for (const name of ['grant_type', 'refresh_token', 'client_id', 'client_secret']) {
+    test(`when ${name} is missing or empty, and nothing changes`, async () => {
+      const { client, tokens } = await connect(service);
+      const { [name]: _, ...rest } = refreshForm(client, tokens.refresh_token);
+      assertInvalidRequest(await service.post('/oauth/token', rest));
+      assertInvalidRequest(await service.post('/oauth/token', { ...rest, [name]: '' }));
+      await assertAlive(service, client, tokens);
+    });
+  }
+});
+
+describe('scope', () => {
+  const claimsOf = async (tokens: Tokens): Promise<string[]> =>
+    Object.keys((await service.userinfo(tokens.access_token)).body).toSorted();
+
+  test('may narrow that access token, and the grant keeps its own', async () => {
+    const { client, tokens } = await connect(service);
+    const narrow = assertTokens(
+      await service.refresh(client, tokens.refresh_token, { scope: 'email' }),
+      'email',
+    );
+    assert.deepEqual(await claimsOf(narrow), ['email', 'email_verified', 'sub']);
+    const other = assertTokens(
+      await service.refresh(client, narrow.refresh_token, { scope: 'profile' }),
+      'profile',
+    );
+    assert.deepEqual(await claimsOf(other), ['name', 'sub', 'updated_at']);
+    const whole = assertTokens(await service.refresh(client, other.refresh_token));
+    assert.deepEqual(await claimsOf(whole), ['email', 'email_verified', 'name', 'sub', 'updated_at']);
+  });
+
+  test('may name the whole grant, in any order, and is written in a fixed one', async () => {
+    const { client, tokens } = await connect(service);
+    assertTokens(
+      await service.refresh(client, tokens.refresh_token, { scope: 'email  profile email' }),
+      'profile email',
+    );
+  });
+
+  test('empty counts as absent', async () => {
+    const { client, tokens } = await connect(service);
+    assertTokens(await service.refresh(client, tokens.refresh_token, { scope: '' }));
+  });
+
+  test('wider than the grant is invalid_scope, though the application may ask for it, and nothing changes', async () => {
+    const { client, tokens } = await connect(service, { scope: 'email' });
+    for (const scope of ['profile', 'profile email', 'email profile']) {
+      assertInvalidScope(await service.refresh(client, tokens.refresh_token, { scope }));
+    }
+    assert.equal((await service.userinfo(tokens.access_token)).status, 200);
+    assertTokens(await service.refresh(client, tokens.refresh_token, { scope: 'email' }), 'email');
+  });
+
+  test('unknown is invalid_scope and nothing changes', async () => {
+    const { client, tokens } = await connect(service);
+    for (const scope of ['unknown', 'email unknown', 'EMAIL', 'email,profile', ' ', 'email\0']) {
+      assertInvalidScope(await service.refresh(client, tokens.refresh_token, { scope }));
+    }
+    await assertAlive(service, client, tokens);
+  });
+
+  test('is looked at after the refresh token', async () => {
+    const { client, tokens } = await connect(service);
+    assertInvalidGrant(await service.refresh(client, 'garbage', { scope: 'unknown' }));
+    service.clock.advance(30 * DAY);
+    assertInvalidGrant(await service.refresh(client, tokens.refresh_token, { scope: 'profile email' }));
+    assertInvalidGrant(await service.refresh(client, tokens.refresh_token, { scope: 'unknown' }));
+  });
+});

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { passwordFault } from '../../src/passwords/passwords.ts';
+
+const ADA = ['ada.lovelace@example.com', 'Ada Lovelace'];
+
+test('a password has 8 to 128 characters, counted as people count them', () => {
+  assert.match(passwordFault('seven77') ?? '', /at least 8/);
+  assert.equal(passwordFault('🌵🎈🚲🌂🧭🪁🛶🧶'), undefined);
+  assert.match(passwordFault('🌵🎈🚲🌂🧭🪁🛶') ?? '', /at least 8/);
+  assert.equal(passwordFault('xy'.repeat(64)), undefined);
+  assert.match(passwordFault(`${'xy'.repeat(64)}z`) ?? '', /at most 128/);
+});
+
+test('nothing is demanded of its composition', () => {
+  for (const password of [
+    'seven green bicycles',
+    'plumdragonwinter',
+    '  spaces  count  ',
+    'ένα καλό συνθηματικό',
+  ])
+    assert.equal(passwordFault(password, ADA), undefined, password);
+});
+
+test('what is tried first is refused, in any case and any width', () => {
+  for (const password of [
+    'password1',
+    'Password1',
+    'QWERTYUIOP',
+    '12345678',
+    'ｐａｓｓｗｏｒｄ１',
+    'aaaaaaaaaaaa',
+  ])
+    assert.ok(passwordFault(password), password);
+});
+
+test('so is what is little more than the name, the address or the service', () => {
+  for (const password of [
+    'ada.lovelace@example.com',
+    'AdaLovelace',
+    'lovelace12',
+    'Lovelace!!!',
+    'postern1',
+    'exampleada',
+  ])
+    assert.ok(passwordFault(password, ADA), password);
+  for (const password of ['lovelace in the attic', 'postern by the river'])
+    assert.equal(passwordFault(password, ADA), undefined, password);
+});
