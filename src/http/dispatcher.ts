@@ -12,7 +12,6 @@ import {
   protocolError,
 } from '../protocol/errors.ts';
 import { PAGES, routes } from '../routes.ts';
-import { UnstorableText } from '../store/drivers/driver.ts';
 import { AccessLog, labelsOf } from './access-log.ts';
 import { htmlResponse } from './html-response.ts';
 import { HttpRequest, type ReceivedRequest } from './request.ts';
@@ -116,7 +115,6 @@ function nothingHere(request: HttpRequest, allowed: readonly string[]): HttpResp
 
 /** The one place where what was not foreseen becomes a response. Its details go to the log and nowhere else. */
 function failed(app: App, error: unknown, request: HttpRequest): HttpResponse {
-  if (error instanceof UnstorableText) return unreadable(request);
   const busy = error instanceof PasswordsBusy;
   if (!busy) app.log.error({ err: error, request_id: request.id }, 'a request failed');
   if (!isPage(request)) return errorResponse(busy ? 'temporarily_unavailable' : 'server_error');

@@ -10,7 +10,6 @@ import {
 import { hashClientSecret, secretMatches } from '../protocol/client-secret.ts';
 import type { ErrorCode } from '../protocol/errors.ts';
 import { decode, param, parseBody, parseForm } from '../protocol/parameters.ts';
-import { UnstorableText } from '../store/drivers/driver.ts';
 import type { LogDetails } from '../store/request-records.ts';
 import type { Application } from '../store/store.ts';
 import { ClientLimits, type RequestLimit } from './client-limits.ts';
@@ -71,11 +70,6 @@ export function clientEndpoint(
     try {
       response = await answerClient(app, endpoint, read, limit, now);
     } catch (error) {
-      if (error instanceof UnstorableText)
-        return withHeaders(
-          errorResponse('invalid_grant', unauthenticated(read, 'encoding')),
-          limit?.headers() ?? {},
-        );
       app.log.error({ err: error, request_id: http.id }, 'a request failed');
       response = errorResponse('server_error', unauthenticated(read, 'server_error'));
     }

@@ -48,11 +48,6 @@ export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown';
 }
 
-/** A text that the engine cannot hold, as PostgreSQL none with a NUL: nothing stored can be equal to it. */
-export class UnstorableText extends Error {
-  override readonly name = 'UnstorableText';
-}
-
 /** A row with this key is there already. */
 export class DuplicateKey extends Error {
   override readonly name = 'DuplicateKey';

@@ -11,7 +11,6 @@ import {
   type Row,
   type Statement,
   StatementRefused,
-  UnstorableText,
   type Value,
 } from './driver.ts';
 import { Listener } from './postgres-listener.ts';
@@ -142,7 +141,6 @@ function translated(error: unknown): unknown {
     return error;
   const code = String((error as Error & { code?: unknown }).code ?? '');
   if (code === '23505') return new DuplicateKey('duplicate key', { cause: error });
-  if (code === '22021') return new UnstorableText('a text that cannot be stored', { cause: error });
   if (code === UNKNOWN) return new OutcomeUnknown('the database does not know the outcome', { cause: error });
   if (REFUSED.test(code)) return new StatementRefused('the statement was undone', { cause: error });
   const unavailable = error instanceof pg.DatabaseError ? UNAVAILABLE.test(code) : 'syscall' in error;
