@@ -1,5 +1,4 @@
 import type { App } from '../app.ts';
-import { queryOf } from '../http/form.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
 import { type AccountFaults, type AccountProps, accountPage } from '../pages/account.ts';
@@ -15,7 +14,7 @@ const EVENTS_SHOWN = 20;
 export const toAccount = (): string => '/account';
 
 export const showAccount = requireUser((app, request) =>
-  account(app, request, { done: param(queryOf(request.http), 'done') }),
+  account(app, request, { done: param(request.http.query, 'done') }),
 );
 
 type Shown = Pick<AccountProps, 'done'> & {

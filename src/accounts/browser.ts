@@ -5,7 +5,6 @@ import type { HttpRequest } from '../http/request.ts';
 import type { User } from '../store/store.ts';
 import { addAccount, deviceIdFor } from './device-cookie.ts';
 import { safeReturnTo } from './return-to.ts';
-import { userAgentOf } from './security-events.ts';
 
 const SESSION_TTL_MS = 14 * 24 * 3600 * 1000;
 const ID = /^[A-Za-z0-9_-]{43}$/;
@@ -50,7 +49,7 @@ export class Browser {
       now,
       expiresAt: now + SESSION_TTL_MS,
       address: this.#request.ip,
-      userAgent: userAgentOf(this.#request),
+      userAgent: this.#request.userAgent,
     });
     this.#setCookie('session', id, SESSION_TTL_MS);
     this.rememberDevice(user.id);

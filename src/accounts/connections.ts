@@ -1,5 +1,4 @@
 import type { App } from '../app.ts';
-import { queryOf } from '../http/form.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
 import { type ConnectedApplication, connectionsPage, disconnectPage } from '../pages/connections.ts';
@@ -26,7 +25,7 @@ const siteOf = ({ redirectUris }: Application): string => new URL(redirectUris[0
 const clientIdOf = ({ http }: UserRequest): string => http.parameters.client_id!;
 
 export const showConnections = requireUser(async (app, { user, frame, browser, http }) => {
-  const done = param(queryOf(http), 'done');
+  const done = param(http.query, 'done');
   const content = connectionsPage({
     frame,
     connections: await connected(app, user.id),

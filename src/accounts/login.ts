@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { formOf, queryOf } from '../http/form.ts';
+import { formOf } from '../http/form.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type HttpResponse, redirect, withHeaders } from '../http/response.ts';
@@ -23,7 +23,7 @@ const DISABLED = 'This account is disabled. Please ask the people who run this s
 
 export async function showLogin(app: App, request: HttpRequest): Promise<HttpResponse> {
   const browser = new Browser(app, request);
-  const query = queryOf(request);
+  const query = request.query;
   const returnTo = safeReturnTo(param(query, 'return_to'));
   if (await browser.user()) return redirect(returnTo);
   return form(browser, { returnTo, done: param(query, 'done') });

@@ -1,5 +1,5 @@
 import type { App } from '../app.ts';
-import { formOf, queryOf } from '../http/form.ts';
+import { formOf } from '../http/form.ts';
 import { type HtmlResponseOptions, htmlResponse } from '../http/html-response.ts';
 import type { Handler, HttpRequest } from '../http/request.ts';
 import { type HttpResponse, withHeaders } from '../http/response.ts';
@@ -29,7 +29,7 @@ export function publicPage(
       // These pages are reached by links that hold a token: no Referer may carry it on.
       return withHeaders(response, { 'referrer-policy': 'no-referrer', ...browser.headers() });
     };
-    return handler(app, { http, browser, query: queryOf(http), form, show });
+    return handler(app, { http, browser, query: http.query, form, show });
   };
 }
 

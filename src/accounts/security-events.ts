@@ -3,12 +3,6 @@ import type { HttpRequest } from '../http/request.ts';
 import { newId } from '../protocol/credentials.ts';
 import type { SecurityEventKind } from '../store/account-records.ts';
 
-const MAX_USER_AGENT_LENGTH = 300;
-
-/** As the browser calls itself: text that anybody may choose, so its length is ours to choose. */
-export const userAgentOf = (request: HttpRequest): string =>
-  (request.headers['user-agent'] ?? '').slice(0, MAX_USER_AGENT_LENGTH);
-
 /** Takes down what happened to an account, from where. Two of one id are one event. */
 export async function recordEvent(
   app: App,
@@ -17,7 +11,7 @@ export async function recordEvent(
   kind: SecurityEventKind,
   { id = newId(), clientId }: { id?: string; clientId?: string } = {},
 ): Promise<void> {
-  const where = { address: request.ip, userAgent: userAgentOf(request) };
+  const where = { address: request.ip, userAgent: request.userAgent };
   await app.store.securityEvents.record({
     userId,
     id,

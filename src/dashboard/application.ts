@@ -1,5 +1,4 @@
 import type { App } from '../app.ts';
-import { queryOf } from '../http/form.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
 import { type ApplicationProps, applicationPage } from '../pages/application.ts';
@@ -26,7 +25,7 @@ const DONE = new Map([
 
 /** GET /dashboard/apps/:client_id */
 export const showApplication = requireOwnedApp(async (app, request) => {
-  const done = DONE.get(queryOf(request.http).get('done') ?? '');
+  const done = DONE.get(request.http.query.get('done') ?? '');
   const peak = await nearLimit(app, request.application.clientId);
   const limitNotice = peak === undefined ? undefined : nearWords(peak, app.config.rateLimit);
   return applicationAnswer(app, request, { done, limitNotice });

@@ -1,5 +1,4 @@
 import { requireUser } from '../accounts/require-user.ts';
-import { queryOf } from '../http/form.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import { dashboardPage } from '../pages/dashboard.ts';
 import { isPlayground } from '../protocol/application.ts';
@@ -12,7 +11,7 @@ export const showApplications = requireUser(async (app, { http, user, frame }) =
   const applications = all.filter(({ clientId }) => !isPlayground(clientId));
   const content = dashboardPage({
     frame,
-    done: queryOf(http).get('done') === 'deleted' ? 'The application is deleted.' : undefined,
+    done: http.query.get('done') === 'deleted' ? 'The application is deleted.' : undefined,
     applications: applications.map((application) => ({
       clientId: application.clientId,
       name: application.name,

@@ -1,6 +1,5 @@
 import { requireUser, type UserRequest } from '../accounts/require-user.ts';
 import type { App } from '../app.ts';
-import { queryOf } from '../http/form.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import type { HttpResponse } from '../http/response.ts';
 import { type Held, type PlaygroundProps, playgroundPage, STEPS, type Step } from '../pages/playground.ts';
@@ -37,7 +36,7 @@ export const showPlayground = requireUser(async (app, request) =>
 /** GET /dashboard/playground/callback: where the playground's own application gets its codes. */
 export const showPlaygroundCallback = requireUser(async (app, request) => {
   const own = await playgroundApp(app, request.user);
-  const query = queryOf(request.http);
+  const query = request.http.query;
   const [code, state] = [query.get('code'), query.get('state')];
   const callback = (own.redirectUri + request.http.url.slice(request.http.url.indexOf('?'))).replaceAll(
     '&',

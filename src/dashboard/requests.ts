@@ -1,7 +1,6 @@
 import { Browser } from '../accounts/browser.ts';
 import { loginPath } from '../accounts/return-to.ts';
 import type { App } from '../app.ts';
-import { queryOf } from '../http/form.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
@@ -26,7 +25,7 @@ type Chosen = Readonly<Record<keyof typeof CHOICES, string>>;
 /** GET /dashboard/apps/:client_id/requests */
 export const showRequests = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
-  const query = queryOf(http);
+  const query = http.query;
   const chosen = choices(query);
   const before = query.get('before') ?? '';
   await RequestLog.of(app).flush();

@@ -1,5 +1,4 @@
 import type { App } from '../app.ts';
-import { queryOf } from '../http/form.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import { type UsageBar, usagePage } from '../pages/usage.ts';
 import { estimate } from '../protocol/distinct-count.ts';
@@ -22,7 +21,7 @@ const NEAR = 0.8;
 /** GET /dashboard/apps/:client_id/usage */
 export const showUsage = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
-  const asked = queryOf(http).get('span') ?? '';
+  const asked = http.query.get('span') ?? '';
   const span: Span = asked === 'week' || asked === 'month' ? asked : 'day';
   await RequestLog.of(app).flush();
   const since = firstBar(app.now(), span);

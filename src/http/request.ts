@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { App } from '../app.ts';
+import { parseForm } from '../protocol/parameters.ts';
 import type { LoggedEndpoint } from '../store/request-records.ts';
 import type { HttpResponse } from './response.ts';
 
@@ -28,6 +29,7 @@ export type ReceivedRequest = {
 
 export type Dispatch = (received: ReceivedRequest, body: Buffer) => Promise<HttpResponse>;
 
+const MAX_USER_AGENT_LENGTH = 300;
 const NO_BODY = Buffer.alloc(0);
 const NO_PARAMETERS: Readonly<Record<string, string>> = {};
 
@@ -46,6 +48,7 @@ export class HttpRequest {
   /** What stands in the path in place of the route's `:name`s. */
   parameters = NO_PARAMETERS;
   body: Buffer = NO_BODY;
+  #query: ReadonlyMap<string, string> | undefined;
 
   constructor(id: string, { method, url, headers, ip }: ReceivedRequest, dispatch: Dispatch) {
     this.id = id;
@@ -59,6 +62,23 @@ export class HttpRequest {
   get path(): string {
     const mark = this.url.indexOf('?');
     return mark < 0 ? this.url : this.url.slice(0, mark);
+  }
+
+  /** The query as sent, without the question mark; empty when there is none. */
+  get rawQuery(): string {
+    const mark = this.url.indexOf('?');
+    return mark < 0 ? '' : this.url.slice(mark + 1);
+  }
+
+  /** Query parameters, decoded; malformed ones are left out. */
+  get query(): ReadonlyMap<string, string> {
+    this.#query ??= parseForm(this.rawQuery).values;
+    return this.#query;
+  }
+
+  /** Bounded, because it is text that anybody may choose. */
+  get userAgent(): string {
+    return (this.headers['user-agent'] ?? '').slice(0, MAX_USER_AGENT_LENGTH);
   }
 }
 

@@ -40,7 +40,7 @@ type PendingConsent = { readonly query: string; readonly grantId: string; readon
 
 /** GET /oauth/authorize: the consent screen (spec 4.5, RFC 6749 4.1.1). */
 export async function showConsent(app: App, http: HttpRequest): Promise<HttpResponse> {
-  const query = rawQuery(http.url);
+  const query = http.rawQuery;
   const request = await readRequest(app, http, query);
   if ('status' in request) return request;
   const browser = new Browser(app, http);
@@ -227,9 +227,4 @@ function openConsent(
   if (browser.isCrossSite() || !browser.verify('consent', payload, signature)) return undefined;
   const pending = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as PendingConsent;
   return now - pending.shownAt < CONSENT_TTL_MS ? pending : undefined;
-}
-
-function rawQuery(url: string): string {
-  const mark = url.indexOf('?');
-  return mark < 0 ? '' : url.slice(mark + 1);
 }

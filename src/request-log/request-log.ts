@@ -1,4 +1,3 @@
-import { userAgentOf } from '../accounts/security-events.ts';
 import type { App } from '../app.ts';
 import type { CompletedRequest } from '../http/request.ts';
 import type { Diagnostics, HttpResponse, LogEntryDiagnostics } from '../http/response.ts';
@@ -84,7 +83,7 @@ export class RequestLog {
       return;
     }
     if (!authenticated) this.#unauthenticated++;
-    const userAgent = userAgentOf(request);
+    const userAgent = request.userAgent;
     const latencyUs = Math.round(durationMs * 1000);
     const { id, method, ip: address } = request;
     this.#queue.push({
