@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openStore } from '../src/store/open.ts';
 import type { Store } from '../src/store/store.ts';
-import { query } from '../test/postgres/database.ts';
-import { TestPostgres } from '../test/postgres/server.ts';
+import { query } from '../test/support/postgres-database.ts';
+import { TestPostgres } from '../test/support/postgres-server.ts';
 
 /**
  * Refresh rotation on PostgreSQL beside what `pgbench` reaches on the same server: node bench/postgres.ts

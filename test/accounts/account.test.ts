@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DAY, HOUR, hiddenFields, PASSWORD, Service, type Visitor } from '../service.ts';
-import { linkTo, mailsTo, pathTo } from './mails.ts';
+import { linkTo, mailsTo, pathTo } from '../support/mails.ts';
+import { DAY, HOUR, hiddenFields, PASSWORD, Service, type Visitor } from '../support/service.ts';
 
 const NEXT = 'nine yellow umbrellas';
 

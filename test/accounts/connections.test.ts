@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DAY, HOUR, hiddenFields, Service, type TestClient, type Visitor } from '../service.ts';
+import { DAY, HOUR, hiddenFields, Service, type TestClient, type Visitor } from '../support/service.ts';
 
 describe('connections', () => {
   let service: Service;

@@ -7,7 +7,7 @@ import {
   Service,
   type TestClient,
   type Visitor,
-} from '../service.ts';
+} from '../support/service.ts';
 
 describe('the consent screen', () => {
   let service: Service;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { MINUTE, PASSWORD, Service, type Visitor } from '../service.ts';
+import { MINUTE, PASSWORD, Service, type Visitor } from '../support/service.ts';
 
 describe('guessing passwords', () => {
   let service: Service;

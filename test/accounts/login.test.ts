@@ -11,7 +11,7 @@ import {
   Service,
   type TestUser,
   Visitor,
-} from '../service.ts';
+} from '../support/service.ts';
 
 let service: Service;
 let proxied: Service;

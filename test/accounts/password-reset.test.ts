@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { request as httpRequest } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import { HOUR, hiddenFields, MINUTE, PASSWORD, Service, Visitor } from '../service.ts';
-import { linkTo, mailsTo, pathTo } from './mails.ts';
+import { linkTo, mailsTo, pathTo } from '../support/mails.ts';
+import { HOUR, hiddenFields, MINUTE, PASSWORD, Service, Visitor } from '../support/service.ts';
 
 const NEXT = 'nine yellow umbrellas';
 

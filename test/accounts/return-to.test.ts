@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { hiddenFields, PASSWORD, Service, Visitor } from '../service.ts';
+import { hiddenFields, PASSWORD, Service, Visitor } from '../support/service.ts';
 
 let service: Service;
 let visitor: Visitor;

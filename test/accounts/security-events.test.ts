@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Sweeper } from '../../src/sweeper.ts';
-import { authorizePath, DAY, hiddenFields, newVerifier, Service } from '../service.ts';
+import { authorizePath, DAY, hiddenFields, newVerifier, Service } from '../support/service.ts';
 
 describe('security events', () => {
   let service: Service;

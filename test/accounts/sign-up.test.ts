@@ -3,8 +3,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { newId } from '../../src/protocol/credentials.ts';
-import { authorizePath, DAY, hiddenFields, newVerifier, type Reply, Service, Visitor } from '../service.ts';
-import { linkTo, mailsTo, pathTo } from './mails.ts';
+import { linkTo, mailsTo, pathTo } from '../support/mails.ts';
+import {
+  authorizePath,
+  DAY,
+  hiddenFields,
+  newVerifier,
+  type Reply,
+  Service,
+  Visitor,
+} from '../support/service.ts';
 
 const PASSWORD = 'seven green bicycles';
 

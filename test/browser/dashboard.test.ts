@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { Service, type TestUser } from '../service.ts';
+import { Service, type TestUser } from '../support/service.ts';
 import { seriousFaults } from './axe.ts';
 import { DESKTOP, launchBrowser, NO_BROWSER, newVisit, PHONE, SCHEMES } from './browser.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { pathTo } from '../accounts/mails.ts';
-import { authorizePath, newVerifier, Service, type TestClient, type Tokens } from '../service.ts';
+import { pathTo } from '../support/mails.ts';
+import { authorizePath, newVerifier, Service, type TestClient, type Tokens } from '../support/service.ts';
 import {
   type Callback,
   DESKTOP,

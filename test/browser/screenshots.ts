@@ -1,7 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { newClientSecret } from '../../src/protocol/client-secret.ts';
-import { authorizePath, DAY, HOUR, MINUTE, newVerifier, Service, type TestClient } from '../service.ts';
+import {
+  authorizePath,
+  DAY,
+  HOUR,
+  MINUTE,
+  newVerifier,
+  Service,
+  type TestClient,
+} from '../support/service.ts';
 import { launchBrowser, NO_BROWSER, newVisit, SCHEMES, type Scheme, screenshot } from './browser.ts';
 
 /** Writes docs/screenshots/: the main pages in both colour schemes. Run by `npm run screenshots`. */

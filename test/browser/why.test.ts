@@ -11,7 +11,7 @@ import {
   type TestClient,
   type TestUser,
   type Visitor,
-} from '../service.ts';
+} from '../support/service.ts';
 import { seriousFaults } from './axe.ts';
 import { DESKTOP, launchBrowser, NO_BROWSER, newVisit, PHONE } from './browser.ts';
 

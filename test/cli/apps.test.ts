@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { parseOverlap } from '../../src/cli/duration-option.ts';
 import { hashClientSecret } from '../../src/protocol/client-secret.ts';
 import type { OwnedApplications } from '../../src/store/store.ts';
-import { addUser, Postern } from './run.ts';
+import { addUser, Postern } from '../support/command-line.ts';
 
 type SecretJson = {
   id: string;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { Postern } from './run.ts';
+import { Postern } from '../support/command-line.ts';
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 const errorOf = (stderr: string): string => (JSON.parse(stderr) as { error: string }).error;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pastedFrom } from '../docs/blocks.ts';
-import { Postern } from './run.ts';
+import { Postern } from '../support/command-line.ts';
+import { pastedFrom } from '../support/markdown-blocks.ts';
 
 test('docs/cli.md has an example of every command', async (t) => {
   const postern = new Postern(t);

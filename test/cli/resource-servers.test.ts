@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Postern } from './run.ts';
+import { Postern } from '../support/command-line.ts';
 
 test('resource-servers: created with a secret that is shown once, listed without it, deleted', async (t) => {
   const postern = new Postern(t);

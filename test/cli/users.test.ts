@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { askPassword } from '../../src/cli/users.ts';
 import { Passwords } from '../../src/passwords/passwords.ts';
 import { emailFault } from '../../src/protocol/email-address.ts';
-import { addUser, Postern } from './run.ts';
+import { addUser, Postern } from '../support/command-line.ts';
 
 type UserJson = {
   id: string;

@@ -7,7 +7,7 @@ import {
   OAuth2Fetch,
   OAuth2HttpError,
 } from '@badgateway/oauth2-client';
-import type { TestClient } from '../service.ts';
+import type { TestClient } from '../support/service.ts';
 import { CALLBACK, errorOf, newClient, openStage, pathOf, type Stage, spendLimit } from './stage.ts';
 
 let stage: Stage;

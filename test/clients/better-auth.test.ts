@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { betterAuth } from 'better-auth';
 import { memoryAdapter } from 'better-auth/adapters/memory';
 import { genericOAuth } from 'better-auth/plugins/generic-oauth';
-import type { TestClient } from '../service.ts';
+import type { TestClient } from '../support/service.ts';
 import { newClient, openStage, pathOf, type Stage, spendLimit } from './stage.ts';
 
 const SITE = 'https://site.example';

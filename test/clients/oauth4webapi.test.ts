@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as oauth from 'oauth4webapi';
-import type { TestClient } from '../service.ts';
+import type { TestClient } from '../support/service.ts';
 import { CALLBACK, errorOf, newClient, openStage, pathOf, type Stage, spendLimit } from './stage.ts';
 
 const insecure = { [oauth.allowInsecureRequests]: true };

@@ -7,7 +7,7 @@ import express, { type ErrorRequestHandler } from 'express';
 import session from 'express-session';
 import { Passport } from 'passport';
 import OAuth2Strategy from 'passport-oauth2';
-import type { TestClient } from '../service.ts';
+import type { TestClient } from '../support/service.ts';
 import { newClient, openStage, pathOf, type Stage, spendLimit } from './stage.ts';
 
 type Profile = { sub: string; name: string; email: string; email_verified: boolean };

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Service, type TestClient, type Visitor } from '../service.ts';
+import { Service, type TestClient, type Visitor } from '../support/service.ts';
 
 export const CALLBACK = 'https://client.example/callback';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Service, type TestClient } from '../service.ts';
-import { CALLBACK, Developer, formFields, pathOf } from './developer.ts';
+import { CALLBACK, Developer, formFields, pathOf } from '../support/developer.ts';
+import { Service, type TestClient } from '../support/service.ts';
 
 type Route = {
   readonly method: 'GET' | 'POST';

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it, mock } from 'node:test';
 import { CreationLimit } from '../../src/dashboard/creation-limit.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
-import { HOUR, MINUTE, type Reply, Service } from '../service.ts';
 import {
   authenticates,
   CALLBACK,
@@ -14,7 +13,8 @@ import {
   pathOf,
   secretIn,
   textOf,
-} from './developer.ts';
+} from '../support/developer.ts';
+import { HOUR, MINUTE, type Reply, Service } from '../support/service.ts';
 
 const NEW = '/dashboard/apps/new';
 

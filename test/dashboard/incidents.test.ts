@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { RequestLog } from '../../src/request-log/request-log.ts';
-import { mails, mailsTo } from '../accounts/mails.ts';
-import { HOUR, refreshForm, SECOND, Service, type TestClient, type Visitor } from '../service.ts';
-import { Developer, pathOf } from './developer.ts';
+import { Developer, pathOf } from '../support/developer.ts';
+import { mails, mailsTo } from '../support/mails.ts';
+import { HOUR, refreshForm, SECOND, Service, type TestClient, type Visitor } from '../support/service.ts';
 
 const SERVER = { 'user-agent': 'photo-wall/2.1', 'x-forwarded-for': '203.0.113.7' };
 const THIEF = { 'user-agent': 'curl/8.9', 'x-forwarded-for': '198.51.100.66' };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { MINUTE, type Reply, Service } from '../service.ts';
-import { Developer, formFields } from './developer.ts';
+import { Developer, formFields } from '../support/developer.ts';
+import { MINUTE, type Reply, Service } from '../support/service.ts';
 
 const PATH = '/dashboard/playground';
 

@@ -6,8 +6,8 @@ import type { Server } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { QUICK_STARTS } from '../../src/pages/quick-starts.ts';
-import { Service, type TestClient, type Visitor } from '../service.ts';
-import { Developer, pathOf, textOf } from './developer.ts';
+import { Developer, pathOf, textOf } from '../support/developer.ts';
+import { Service, type TestClient, type Visitor } from '../support/service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CALLBACK = 'http://127.0.0.1:9/callback';

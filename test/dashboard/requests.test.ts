@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { FAILURE_REASONS } from '../../src/dashboard/failure-explanations.ts';
+import { CALLBACK, Developer, pathOf } from '../support/developer.ts';
 import {
   authorizePath,
   challengeOf,
@@ -12,8 +13,7 @@ import {
   Service,
   type TestClient,
   type Visitor,
-} from '../service.ts';
-import { CALLBACK, Developer, pathOf } from './developer.ts';
+} from '../support/service.ts';
 
 /** What a person reads: the page without its tags. */
 const readable = (page: string): string =>

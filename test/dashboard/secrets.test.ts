@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { openStore } from '../../src/store/open.ts';
-import { DAY, HOUR, MINUTE, Service, type TestClient } from '../service.ts';
-import { authenticates, Developer, formFields, pathOf, secretIn } from './developer.ts';
+import { authenticates, Developer, formFields, pathOf, secretIn } from '../support/developer.ts';
+import { DAY, HOUR, MINUTE, Service, type TestClient } from '../support/service.ts';
 
 describe('the secrets of an application', () => {
   let service: Service;

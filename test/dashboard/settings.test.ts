@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { parseScope } from '../../src/protocol/scope.ts';
-import { authorizePath, newVerifier, Service, type TestClient } from '../service.ts';
-import { authenticates, CALLBACK, Developer, errorsAt, formFields, pathOf, textOf } from './developer.ts';
+import {
+  authenticates,
+  CALLBACK,
+  Developer,
+  errorsAt,
+  formFields,
+  pathOf,
+  textOf,
+} from '../support/developer.ts';
+import { authorizePath, newVerifier, Service, type TestClient } from '../support/service.ts';
 
 describe('an application and its settings', () => {
   let service: Service;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { newId } from '../../src/protocol/credentials.ts';
 import { estimate, registerOf } from '../../src/protocol/distinct-count.ts';
-import { DAY, MINUTE, Service, type TestClient, type Visitor } from '../service.ts';
-import { Developer, pathOf } from './developer.ts';
+import { Developer, pathOf } from '../support/developer.ts';
+import { DAY, MINUTE, Service, type TestClient, type Visitor } from '../support/service.ts';
 
 describe('usage', () => {
   let service: Service;

@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { newResourceServerSecret } from '../../src/protocol/client-secret.ts';
-import { Service, type TestClient, type Tokens, type Visitor } from '../service.ts';
+import { Service, type TestClient, type Tokens, type Visitor } from '../support/service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);

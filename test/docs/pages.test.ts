@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { Postern } from '../cli/run.ts';
-import { allPages, type Block, blocksOf, pastedFrom, ROOT, readPage } from './blocks.ts';
+import { Postern } from '../support/command-line.ts';
+import { allPages, type Block, blocksOf, pastedFrom, ROOT, readPage } from '../support/markdown-blocks.ts';
 
 /** Pages whose commands need more around them than a data folder; each has a test of its own. */
 const RUN_ELSEWHERE: Readonly<Record<string, string>> = {

@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { Person } from '../demo/person.ts';
-import { pastedFrom, ROOT, readPage } from './blocks.ts';
+import { pastedFrom, ROOT, readPage } from '../support/markdown-blocks.ts';
+import { Person } from '../support/person.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'postern-readme-'));
 const callback: Server = createServer((_request, response) => response.end());

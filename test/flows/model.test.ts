@@ -22,7 +22,7 @@ import {
   SECOND,
   Service,
   type Visitor,
-} from '../service.ts';
+} from '../support/service.ts';
 import {
   type Code,
   type Expected,

@@ -9,7 +9,7 @@ import {
   type TestClient,
   type Tokens,
   type Visitor,
-} from '../service.ts';
+} from '../support/service.ts';
 
 const AT_ONCE = 25;
 const ROUNDS = 50;

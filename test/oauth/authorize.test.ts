@@ -3,6 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import { newClientSecret } from '../../src/protocol/client-secret.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
+import { somebody } from '../support/connected.ts';
+import { rawRequest } from '../support/raw-request.ts';
+import { assertAlive, assertInvalidToken, assertNotCached, assertTokens } from '../support/responses.ts';
 import {
   authorizePath,
   challengeOf,
@@ -15,10 +18,7 @@ import {
   Service,
   type TestClient,
   Visitor,
-} from '../service.ts';
-import { somebody } from './connected.ts';
-import { rawRequest } from './raw-request.ts';
-import { assertAlive, assertInvalidToken, assertNotCached, assertTokens } from './responses.ts';
+} from '../support/service.ts';
 
 let service: Service;
 before(async () => {

@@ -5,7 +5,15 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import * as openid from 'openid-client';
 import { newResourceServerSecret } from '../../src/protocol/client-secret.ts';
-import { HOUR, MINUTE, type Reply, Service, type TestClient, type Tokens, type Visitor } from '../service.ts';
+import {
+  HOUR,
+  MINUTE,
+  type Reply,
+  Service,
+  type TestClient,
+  type Tokens,
+  type Visitor,
+} from '../support/service.ts';
 
 type ResourceServer = { id: string; secret: string };
 

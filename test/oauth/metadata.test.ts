@@ -11,7 +11,7 @@ import {
   Service,
   type TestClient,
   type Visitor,
-} from '../service.ts';
+} from '../support/service.ts';
 
 type Metadata = Record<string, unknown>;
 

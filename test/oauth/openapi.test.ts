@@ -14,7 +14,7 @@ import {
   Service,
   type TestClient,
   type Visitor,
-} from '../service.ts';
+} from '../support/service.ts';
 
 const TOKEN = '/oauth/token';
 const REVOKE = '/oauth/revoke';

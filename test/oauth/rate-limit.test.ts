@@ -1,16 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import {
-  exchangeForm,
-  MINUTE,
-  type Reply,
-  refreshForm,
-  SECOND,
-  Service,
-  type TestClient,
-} from '../service.ts';
-import { connect, somebody } from './connected.ts';
-import { rawRequest } from './raw-request.ts';
+import { connect, somebody } from '../support/connected.ts';
+import { rawRequest } from '../support/raw-request.ts';
 import {
   assertAlive,
   assertError,
@@ -21,7 +12,16 @@ import {
   assertTokens,
   basic,
   rateLimitOf,
-} from './responses.ts';
+} from '../support/responses.ts';
+import {
+  exchangeForm,
+  MINUTE,
+  type Reply,
+  refreshForm,
+  SECOND,
+  Service,
+  type TestClient,
+} from '../support/service.ts';
 
 let service: Service;
 let proxied: Service;

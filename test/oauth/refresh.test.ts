@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DAY, HOUR, refreshForm, Service, type TestClient, type Tokens } from '../service.ts';
-import { type Connected, connect } from './connected.ts';
+import { type Connected, connect } from '../support/connected.ts';
 import {
   assertAlive,
   assertCut,
@@ -15,7 +14,8 @@ import {
   assertTokens,
   basic,
   saidBy,
-} from './responses.ts';
+} from '../support/responses.ts';
+import { DAY, HOUR, refreshForm, Service, type TestClient, type Tokens } from '../support/service.ts';
 
 let service: Service;
 before(async () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DAY, HOUR, newVerifier, type Reply, Service } from '../service.ts';
-import { connect } from './connected.ts';
+import { connect } from '../support/connected.ts';
 import {
   assertAlive,
   assertCut,
@@ -16,7 +15,8 @@ import {
   assertTokens,
   basic,
   saidBy,
-} from './responses.ts';
+} from '../support/responses.ts';
+import { DAY, HOUR, newVerifier, type Reply, Service } from '../support/service.ts';
 
 let service: Service;
 before(async () => {

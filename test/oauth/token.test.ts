@@ -1,19 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import {
-  authorizePath,
-  challengeOf,
-  DAY,
-  exchangeForm,
-  type IssuedCode,
-  MINUTE,
-  newVerifier,
-  type Reply,
-  Service,
-  type TestClient,
-  type Visitor,
-} from '../service.ts';
-import { somebody } from './connected.ts';
+import { somebody } from '../support/connected.ts';
 import {
   assertAlive,
   assertCut,
@@ -27,7 +14,20 @@ import {
   basic,
   RATE_LIMIT_HEADERS,
   saidBy,
-} from './responses.ts';
+} from '../support/responses.ts';
+import {
+  authorizePath,
+  challengeOf,
+  DAY,
+  exchangeForm,
+  type IssuedCode,
+  MINUTE,
+  newVerifier,
+  type Reply,
+  Service,
+  type TestClient,
+  type Visitor,
+} from '../support/service.ts';
 
 let service: Service;
 before(async () => {

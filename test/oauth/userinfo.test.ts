@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { newId } from '../../src/protocol/credentials.ts';
-import { HOUR, type Reply, Service, type TestUser } from '../service.ts';
-import { type Connected, connect } from './connected.ts';
-import { rawRequest } from './raw-request.ts';
+import { type Connected, connect } from '../support/connected.ts';
+import { rawRequest } from '../support/raw-request.ts';
 import {
   assertError,
   assertInvalidToken,
   assertNotCached,
   assertTokens,
   RATE_LIMIT_HEADERS,
-} from './responses.ts';
+} from '../support/responses.ts';
+import { HOUR, type Reply, Service, type TestUser } from '../support/service.ts';
 
 let service: Service;
 before(async () => {

@@ -11,7 +11,7 @@ import {
   type TestClient,
   type Tokens,
   type Visitor,
-} from '../service.ts';
+} from '../support/service.ts';
 import { Samples } from './samples.ts';
 
 let service: Service;

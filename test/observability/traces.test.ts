@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigError, readConfig } from '../../src/config.ts';
-import { exchangeForm, PASSWORD, Service, type Tokens } from '../service.ts';
+import { exchangeForm, PASSWORD, Service, type Tokens } from '../support/service.ts';
 import { attributesOf, Collector } from './collector.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

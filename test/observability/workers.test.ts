@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { Postern } from '../cli/run.ts';
+import { Postern } from '../support/command-line.ts';
 import { Samples } from './samples.ts';
 
 test('the primary process adds up what its workers counted', async () => {

@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { distribution, PLACEMENTS } from '../../src/store/citus.ts';
 import { allMigrations, sqlFor } from '../../src/store/migrations.ts';
 import { openStore } from '../../src/store/open.ts';
-import { query } from './database.ts';
-import { TestPostgres } from './server.ts';
+import { query } from '../support/postgres-database.ts';
+import { TestPostgres } from '../support/postgres-server.ts';
 
 /** What Citus asks of a schema (docs.citusdata.com), held against the schema as PostgreSQL has it. */
 describe('the schema on a Citus cluster', () => {

@@ -1,8 +1,8 @@
 import { after, before } from 'node:test';
 import { openStore } from '../../src/store/open.ts';
 import { storeContract } from '../store/contract.ts';
-import { dropDatabase } from './database.ts';
-import { TestPostgres } from './server.ts';
+import { dropDatabase } from '../support/postgres-database.ts';
+import { TestPostgres } from '../support/postgres-server.ts';
 
 let server: TestPostgres;
 before(async () => {

@@ -10,9 +10,9 @@ import {
   StatementRefused,
 } from '../../src/store/drivers/driver.ts';
 import { PostgresDriver } from '../../src/store/drivers/postgres.ts';
-import { query } from './database.ts';
+import { query } from '../support/postgres-database.ts';
+import { freePort, TestPostgres } from '../support/postgres-server.ts';
 import { BreakingProxy } from './proxy.ts';
-import { freePort, TestPostgres } from './server.ts';
 
 const PATIENCE_MS = 1_000;
 const INSERT = 'INSERT INTO things (id, n) VALUES ($1, $2)';

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { Service } from '../service.ts';
+import { TestPostgres } from '../support/postgres-server.ts';
+import { Service } from '../support/service.ts';
 import { type Event, violations } from './history.ts';
 import { Load } from './load.ts';
 import { BreakingProxy } from './proxy.ts';
-import { TestPostgres } from './server.ts';
 
 /** A statement has five seconds, and a request up to two statements that may have to wait. */
 const BOUND_MS = 12_000;

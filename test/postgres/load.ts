@@ -8,7 +8,7 @@ import {
   type Service,
   type TestClient,
   type Tokens,
-} from '../service.ts';
+} from '../support/service.ts';
 import type { Event } from './history.ts';
 
 type Outcome = Pick<Event, 'outcome' | 'issued'>;

@@ -3,11 +3,11 @@ import { after, before, describe, test } from 'node:test';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../src/protocol/credentials.ts';
 import { openStore } from '../../src/store/open.ts';
-import { type Reply, Service, type TestClient, type Tokens } from '../service.ts';
-import { query } from './database.ts';
+import { query } from '../support/postgres-database.ts';
+import { TestPostgres } from '../support/postgres-server.ts';
+import { type Reply, Service, type TestClient, type Tokens } from '../support/service.ts';
 import { issueCode } from './load.ts';
 import { BreakingProxy } from './proxy.ts';
-import { TestPostgres } from './server.ts';
 
 let server: TestPostgres;
 let database: string;

@@ -9,11 +9,11 @@ import { Keyring } from '../../src/keys/keyring.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { PENDING_MS } from '../../src/protocol/key-schedule.ts';
 import { openStore } from '../../src/store/open.ts';
-import { Postern, ROOT } from '../cli/run.ts';
-import { DAY, Service, type TestClient, type Tokens } from '../service.ts';
-import { query } from './database.ts';
+import { Postern, ROOT } from '../support/command-line.ts';
+import { query } from '../support/postgres-database.ts';
+import { freePort, TestPostgres } from '../support/postgres-server.ts';
+import { DAY, Service, type TestClient, type Tokens } from '../support/service.ts';
 import { issueCode } from './load.ts';
-import { freePort, TestPostgres } from './server.ts';
 
 const SECRET = 'kR7vQ2mX9pL4tY8wB3nF6hJ1sD5gA0zC';
 let server: TestPostgres;

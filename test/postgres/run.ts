@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { TestPostgres } from './server.ts';
+import { TestPostgres } from '../support/postgres-server.ts';
 
 /**
  * Runs test files with every Service on PostgreSQL: `node test/postgres/run.ts 'test/oauth/*.test.ts' …`.

@@ -12,8 +12,8 @@ import { connectForRequests } from '../../src/store/drivers/postgres-pool.ts';
 import { StatementBatcher } from '../../src/store/drivers/statement-batcher.ts';
 import { SqlGrants } from '../../src/store/grants.ts';
 import { openStore } from '../../src/store/open.ts';
-import { query } from './database.ts';
-import { TestPostgres } from './server.ts';
+import { query } from '../support/postgres-database.ts';
+import { TestPostgres } from '../support/postgres-server.ts';
 
 /** Every step that a request waits for, as the store takes it. */
 async function hotSteps(): Promise<BatchableStatement[]> {

@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { EntryBudget } from '../../src/request-log/entry-budget.ts';
 import { RequestLog } from '../../src/request-log/request-log.ts';
 import { Sweeper } from '../../src/sweeper.ts';
-import { CALLBACK, Developer, pathOf } from '../dashboard/developer.ts';
+import { CALLBACK, Developer, pathOf } from '../support/developer.ts';
 import {
   authorizePath,
   DAY,
@@ -12,7 +12,7 @@ import {
   Service,
   type TestClient,
   type Visitor,
-} from '../service.ts';
+} from '../support/service.ts';
 
 const HOSTILE = '<script>alert(1)</script>"\'&';
 

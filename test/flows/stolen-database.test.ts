@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { deriveSigningKey } from '../../src/protocol/credentials.ts';
+import { Command, endAll, eventually, newFolder, Postern, removeFolder } from '../support/postern-process.ts';
 import {
   authorizePath,
   exchangeForm,
@@ -15,8 +16,7 @@ import {
   type TestClient,
   type Tokens,
   Visitor,
-} from '../service.ts';
-import { Command, endAll, eventually, newFolder, Postern, removeFolder } from './postern.ts';
+} from '../support/service.ts';
 
 /** One life with everything in it, and afterwards whatever somebody could carry away. */
 const EMAIL = 'ada@example.com';

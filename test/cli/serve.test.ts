@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import { PosternServer } from '../../src/http/server.ts';
-import { refreshForm, Service, Visitor } from '../service.ts';
 import {
   Command,
   endAll,
@@ -17,7 +16,8 @@ import {
   Postern,
   Prepared,
   removeFolder,
-} from './postern.ts';
+} from '../support/postern-process.ts';
+import { refreshForm, Service, Visitor } from '../support/service.ts';
 
 /** Most of these tests wait most of the time, each for a service of its own. */
 const ATONCE = { concurrency: 4, timeout: 180_000 };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, test } from 'node:test';
-import type { IssuedCode, Reply } from '../service.ts';
-import { endAll, newFolder, Postern, Prepared, removeFolder } from './postern.ts';
+import { endAll, newFolder, Postern, Prepared, removeFolder } from '../support/postern-process.ts';
+import type { IssuedCode, Reply } from '../support/service.ts';
 
 /**
  * kill -9 under load, again and again. What was acknowledged must have happened, and what was not

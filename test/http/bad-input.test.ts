@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
-import { exchangeForm, type Reply, refreshForm, Service } from '../service.ts';
-import { connect, somebody } from './connected.ts';
-import { rawRequest } from './raw-request.ts';
+import { connect, somebody } from '../support/connected.ts';
+import { rawRequest } from '../support/raw-request.ts';
 import {
   assertAlive,
   assertError,
@@ -14,7 +13,8 @@ import {
   assertRevoked,
   assertTokens,
   basic,
-} from './responses.ts';
+} from '../support/responses.ts';
+import { exchangeForm, type Reply, refreshForm, Service } from '../support/service.ts';
 
 let service: Service;
 before(async () => {

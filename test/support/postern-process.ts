@@ -25,7 +25,7 @@ import {
   refreshForm,
   type TestClient,
   type TestUser,
-} from '../service.ts';
+} from './service.ts';
 
 export const COMMAND = new URL('../../bin/postern', import.meta.url).pathname;
 const START_DEADLINE_MS = 60_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ApiDocument, Operation } from '../../src/pages/reference.ts';
-import { type Reply, Service } from '../service.ts';
+import { type Reply, Service } from '../support/service.ts';
 
 let service: Service;
 let page: Reply;

@@ -1,4 +1,4 @@
-import type { Service, TestClient, Tokens, Visitor } from '../service.ts';
+import type { Service, TestClient, Tokens, Visitor } from './service.ts';
 
 const visitors = new WeakMap<Service, Visitor>();
 

@@ -1,4 +1,4 @@
-import { hiddenFields } from '../service.ts';
+import { hiddenFields } from './service.ts';
 
 export type Seen = { readonly url: URL; readonly status: number; readonly text: string };
 

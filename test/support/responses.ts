@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Reply, Service, TestClient, Tokens } from '../service.ts';
+import type { Reply, Service, TestClient, Tokens } from './service.ts';
 
 /**
  * An error of the protocol: its status, `error` with a sentence, where its reason can be read if there is

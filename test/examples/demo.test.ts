@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { Person } from './person.ts';
+import { Person } from '../support/person.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

@@ -6,17 +6,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Logger, pino } from 'pino';
-import type { App } from '../src/app.ts';
-import { type Config, readConfig } from '../src/config.ts';
-import { PosternServer } from '../src/http/server.ts';
-import { deriveKeys } from '../src/keys/keyring.ts';
-import { Mailer } from '../src/mail/mailer.ts';
-import { loadObservers, observeDatabase } from '../src/observability/observers.ts';
-import { Passwords } from '../src/passwords/passwords.ts';
-import { newClientSecret } from '../src/protocol/client-secret.ts';
-import { newId } from '../src/protocol/credentials.ts';
-import { parseScope } from '../src/protocol/scope.ts';
-import { openStore } from '../src/store/open.ts';
+import type { App } from '../../src/app.ts';
+import { type Config, readConfig } from '../../src/config.ts';
+import { PosternServer } from '../../src/http/server.ts';
+import { deriveKeys } from '../../src/keys/keyring.ts';
+import { Mailer } from '../../src/mail/mailer.ts';
+import { loadObservers, observeDatabase } from '../../src/observability/observers.ts';
+import { Passwords } from '../../src/passwords/passwords.ts';
+import { newClientSecret } from '../../src/protocol/client-secret.ts';
+import { newId } from '../../src/protocol/credentials.ts';
+import { parseScope } from '../../src/protocol/scope.ts';
+import { openStore } from '../../src/store/open.ts';
 import {
   allowConnections,
   createDatabase,
@@ -24,7 +24,7 @@ import {
   everyRow,
   query,
   refuseConnections,
-} from './postgres/database.ts';
+} from './postgres-database.ts';
 
 /** A clock that the test moves. It begins at a round moment, so that edges are easy to name. */
 export class Clock {

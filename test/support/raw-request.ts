@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import type { Reply, Service } from '../service.ts';
+import type { Reply, Service } from './service.ts';
 
 /**
  * A request byte for byte as given, for what no HTTP client would send. The head is its lines,
