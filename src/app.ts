@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { DestinationStream, Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Keys } from './keys/keyring.ts';
 import type { Mailer } from './mail/mailer.ts';
@@ -16,4 +16,6 @@ export type App = Observers & {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly log: Logger;
+  /** The stream that `log` writes to. The access log serialises its own lines and writes them here. */
+  readonly logDestination: DestinationStream;
 };

@@ -53,14 +53,16 @@ async function serve(config: Config, count: number): Promise<void> {
 async function serveHere(config: Config): Promise<void> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const firstStart = config.secret === undefined && !existsSync(secretFile(config));
-  const log = pino({ level: config.logLevel, base: null }, destination({ sync: false, minLength: 12_288 }));
+  const logDestination = destination({ sync: false, minLength: 12_288 });
+  const log = pino({ level: config.logLevel, base: null }, logDestination);
   const observers = await loadObservers(config, log);
   const options = { connections: config.databaseConnections, observe: observeDatabase(observers) };
   await openAtStart(config, options, async (store, secret) => {
     const keys = new Keyring(secret, maxTokenTtlMs(config));
     await keys.reload(store.keys, Date.now());
     const [passwords, mailer] = [new Passwords(), new Mailer(config, log)];
-    await run({ ...observers, config, store, keys, passwords, mailer, now: Date.now, log }, keys);
+    const services = { store, keys, passwords, mailer };
+    await run({ ...observers, ...services, config, now: Date.now, log, logDestination }, keys);
     if (!cluster.isWorker) greet(config, firstStart);
   });
 }

@@ -1,5 +1,6 @@
 import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { TemporarilyUnavailable } from '../protocol/errors.ts';
 import { isCommonPassword } from './common-passwords.ts';
 
 const argon2Async = promisify(argon2);
@@ -47,7 +48,7 @@ function restBeside(password: string, about: readonly string[]): string {
 }
 
 /** Too many passwords wait to be hashed: the caller answers "busy" rather than let memory and time grow. */
-export class PasswordsBusy extends Error {
+export class PasswordsBusy extends TemporarilyUnavailable {
   override readonly name = 'PasswordsBusy';
 }
 

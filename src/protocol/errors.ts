@@ -67,5 +67,10 @@ export function protocolError(
   return { code, status, description };
 }
 
+/** Too busy to do this now: the error boundary answers `temporarily_unavailable` (503), and trying again may help. */
+export class TemporarilyUnavailable extends Error {
+  override readonly name: string = 'TemporarilyUnavailable';
+}
+
 /** Where the developer of the application finds the reason (RFC 6749 5.2). */
 export const errorUri = (baseUrl: string, requestId: string): string => `${baseUrl}/errors/${requestId}`;

@@ -596,9 +596,19 @@ function sweepContract(open: () => Promise<Opened>): void {
   const sweeperAt = (now: number): Sweeper => {
     const config = readConfig({});
     const keys = deriveKeys('a secret for tests that is long enough');
-    const log = pino({ level: 'silent' });
+    const logDestination = { write: () => {} };
+    const log = pino({ level: 'silent' }, logDestination);
     const mailer = new Mailer(config, log);
-    const app: App = { store, config, keys, passwords: new Passwords(), mailer, now: () => now, log };
+    const app: App = {
+      store,
+      config,
+      keys,
+      passwords: new Passwords(),
+      mailer,
+      now: () => now,
+      log,
+      logDestination,
+    };
     return new Sweeper(app);
   };
 

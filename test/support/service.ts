@@ -102,7 +102,8 @@ export class Service {
       ...settings,
     });
     const logged: string[] = [];
-    const log: Logger = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
+    const logDestination = { write: (line: string) => void logged.push(line) };
+    const log: Logger = pino({ level: 'trace' }, logDestination);
     const observers = await loadObservers(config, log);
     const observe = observeDatabase(observers);
     const store = openStore(config.databaseUrl, { connections: config.databaseConnections, observe });
@@ -111,7 +112,7 @@ export class Service {
     const mailer = new Mailer(config, log);
     const passwords = new Passwords();
     const now = () => clock.ms;
-    const app: App = { ...observers, config, store, keys, passwords, mailer, now, log };
+    const app: App = { ...observers, config, store, keys, passwords, mailer, now, log, logDestination };
     const http = new PosternServer(app);
     await http.listen('127.0.0.1', settings.POSTERN_PORT ? config.port : 0);
     return new Service(clock, app, `http://127.0.0.1:${http.port}`, folder, logged, http, ownDatabase);
