@@ -1,11 +1,20 @@
-/** HTML that is safe to send. Only the `html` tag makes it, and it escapes every text it is given. */
-export class Html {
-  readonly text: string;
+/**
+ * HTML that is safe to send. The class stays in this module and its private field makes the type nominal,
+ * so the escaping `html` tag is the only way to an `Html`.
+ */
+class SafeHtml {
+  readonly #text: string;
 
   constructor(text: string) {
-    this.text = text;
+    this.#text = text;
+  }
+
+  get text(): string {
+    return this.#text;
   }
 }
+
+export type Html = SafeHtml;
 
 type Part = Html | string | number | false | null | undefined | readonly Part[];
 
@@ -21,11 +30,12 @@ const escapeText = (text: string): string => text.replaceAll(/[&<>"']/g, (charac
 
 function render(part: Part): string {
   if (part === false || part === null || part === undefined) return '';
-  if (part instanceof Html) return part.text;
+  if (part instanceof SafeHtml) return part.text;
   if (typeof part === 'object') return part.map(render).join('');
   return escapeText(String(part));
 }
 
+/** Literal parts are taken as they are, everything put between them is escaped. */
 export function html(literals: TemplateStringsArray, ...parts: readonly Part[]): Html {
-  return new Html(literals.reduce((text, literal, i) => text + render(parts[i - 1]) + literal));
+  return new SafeHtml(literals.reduce((text, literal, i) => text + render(parts[i - 1]) + literal));
 }
