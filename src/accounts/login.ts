@@ -68,7 +68,7 @@ export async function showSignOut(app: App, request: HttpRequest): Promise<HttpR
   const browser = new Browser(app, request);
   const user = await browser.user();
   if (!user) return redirect('/');
-  return htmlResponse(logoutPage({ email: user.email, formToken: browser.csrfToken() }), {
+  return htmlResponse(logoutPage({ email: user.email, csrfToken: browser.csrfToken() }), {
     headers: browser.headers(),
   });
 }
@@ -92,12 +92,12 @@ export async function home(app: App, request: HttpRequest): Promise<HttpResponse
   return user ? redirect('/account') : htmlResponse(homePage());
 }
 
-function form(browser: Browser, props: Omit<LoginProps, 'formToken'>, status = 200): HttpResponse {
-  const content = loginPage({ ...props, formToken: browser.csrfToken() });
+function form(browser: Browser, props: Omit<LoginProps, 'csrfToken'>, status = 200): HttpResponse {
+  const content = loginPage({ ...props, csrfToken: browser.csrfToken() });
   return htmlResponse(content, { status, headers: browser.headers() });
 }
 
-function tooMany(browser: Browser, props: Omit<LoginProps, 'formToken'>, waitSeconds: number): HttpResponse {
+function tooMany(browser: Browser, props: Omit<LoginProps, 'csrfToken'>, waitSeconds: number): HttpResponse {
   const response = form(browser, { ...props, error: tooManyAttempts(waitSeconds) }, 429);
   return withHeaders(response, { 'retry-after': String(waitSeconds) });
 }

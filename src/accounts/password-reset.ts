@@ -17,7 +17,7 @@ const LINK_TTL_MS = 30 * 60_000;
 const AGAIN = { path: '/forgot-password', label: 'Ask for a new link' };
 
 export const showForgotPassword = publicPage((_app, { show }) =>
-  show((formToken) => forgotPasswordPage({ formToken, email: '' })),
+  show((csrfToken) => forgotPasswordPage({ csrfToken, email: '' })),
 );
 
 /** Answers alike for every address: nobody learns from it who has an account. */
@@ -25,7 +25,7 @@ export const forgotPassword = publicPage(async (app, request) => {
   const { form, show, http } = request;
   const email = (param(form, 'email') ?? '').trim();
   const fault = email === '' ? 'Your e-mail address is needed.' : emailFault(email);
-  if (fault) return show((formToken) => forgotPasswordPage({ formToken, email, fault }), { status: 400 });
+  if (fault) return show((csrfToken) => forgotPasswordPage({ csrfToken, email, fault }), { status: 400 });
   const limit = await countMail(app, email, http.ip);
   if (limit.outcome === 'wait') return tooManyMails(request, limit.seconds);
   if (limit.outcome === 'send') app.mailer.post('reset_password', () => composeReset(app, email));
@@ -79,7 +79,7 @@ async function userOfLink(app: App, link: UserToken | undefined): Promise<User |
 }
 
 function resetForm({ show }: PublicRequest, token: string, { email }: User, fault?: string): HttpResponse {
-  return show((formToken) => resetPasswordPage({ formToken, token, email, fault }), {
+  return show((csrfToken) => resetPasswordPage({ csrfToken, token, email, fault }), {
     status: fault ? 400 : 200,
   });
 }

@@ -13,7 +13,7 @@ export type PublicRequest = {
   readonly browser: Browser;
   readonly query: ReadonlyMap<string, string>;
   readonly form: ReadonlyMap<string, string>;
-  readonly show: (content: (formToken: string) => Html, options?: HtmlResponseOptions) => HttpResponse;
+  readonly show: (content: (csrfToken: string) => Html, options?: HtmlResponseOptions) => HttpResponse;
 };
 
 /** A posted form must be one of ours, as everywhere: else 403, and nothing done. */
@@ -24,7 +24,7 @@ export function publicPage(
     const browser = new Browser(app, http);
     const form = http.method === 'POST' ? formOf(http) : new Map<string, string>();
     if (http.method === 'POST' && !browser.hasValidCsrfToken(form)) return outOfDate(http);
-    const show = (content: (formToken: string) => Html, options: HtmlResponseOptions = {}): HttpResponse => {
+    const show = (content: (csrfToken: string) => Html, options: HtmlResponseOptions = {}): HttpResponse => {
       const response = htmlResponse(content(browser.csrfToken()), options);
       // These pages are reached by links that hold a token: no Referer may carry it on.
       return withHeaders(response, { 'referrer-policy': 'no-referrer', ...browser.headers() });

@@ -33,7 +33,7 @@ export function requireUser(
     if (!user) return redirect(loginPath(http.method === 'POST' ? pageOfForm(http) : http.url));
     const form = http.method === 'POST' ? formOf(http) : new Map<string, string>();
     if (http.method === 'POST' && !browser.hasValidCsrfToken(form)) return outOfDate(http);
-    const frame = { email: user.email, formToken: browser.csrfToken() };
+    const frame = { email: user.email, csrfToken: browser.csrfToken() };
     return handler(app, { http, browser, user, form, frame });
   };
 }

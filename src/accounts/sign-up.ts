@@ -21,7 +21,7 @@ const LINK_TTL_MS = 24 * 3600_000;
 export const showSignUp = publicPage(async (_app, { browser, query, show }) => {
   if (await browser.user()) return redirect('/account');
   browser.keepReturnTo(safeReturnTo(param(query, 'return_to')));
-  return show((formToken) => signUpPage({ formToken, name: '', email: '', faults: {} }));
+  return show((csrfToken) => signUpPage({ csrfToken, name: '', email: '', faults: {} }));
 });
 
 export const signUp = publicPage(async (app, request) => {
@@ -31,7 +31,7 @@ export const signUp = publicPage(async (app, request) => {
   const password = param(form, 'password') ?? '';
   const faults = faultsOf(name, email, password);
   if (Object.values(faults).some(Boolean))
-    return show((formToken) => signUpPage({ formToken, name, email, faults }), { status: 400 });
+    return show((csrfToken) => signUpPage({ csrfToken, name, email, faults }), { status: 400 });
 
   const limit = await countMail(app, email, http.ip);
   if (limit.outcome === 'wait') return tooManyMails(request, limit.seconds);
@@ -109,7 +109,7 @@ async function isAsker(app: App, request: PublicRequest, pending: SignUp): Promi
 function confirmForm(request: PublicRequest, token: string, pending: SignUp, error?: string): HttpResponse {
   const { email } = pending;
   const askPassword = !sameBrowser(request, pending);
-  return request.show((formToken) => confirmSignUpPage({ formToken, token, email, askPassword, error }), {
+  return request.show((csrfToken) => confirmSignUpPage({ csrfToken, token, email, askPassword, error }), {
     status: error ? 400 : 200,
   });
 }

@@ -35,7 +35,7 @@ export const showVerifyEmail = publicPage(async (app, request) => {
   for (const purpose of PURPOSES) {
     const email = await app.store.mailLinks.find(link.userId, link.tokenHash, purpose, app.now());
     if (email)
-      return request.show((formToken) => verifyEmailPage({ formToken, token: text, email, purpose }));
+      return request.show((csrfToken) => verifyEmailPage({ csrfToken, token: text, email, purpose }));
   }
   return deadLink(request, NEXT);
 });

@@ -57,7 +57,7 @@ export async function showConsent(app: App, http: HttpRequest): Promise<HttpResp
     optionalScope: application.optionalScope,
     redirectHost: new URL(redirectUri).host,
     request: sealConsent(browser, { query, grantId: newId(), shownAt: app.now() }),
-    formToken: browser.csrfToken(),
+    csrfToken: browser.csrfToken(),
     switchAccountTo: self,
   });
   return htmlResponse(content, {

@@ -17,13 +17,13 @@ export function browsers({ frame, sessions, now }: AccountProps): Html {
 <div class="row"><strong>${deviceWords(userAgent)}</strong>${current && html` <span class="badge success">This browser</span>`}</div>
 <p class="muted small">${address} · signed in ${ago(createdAt, now)}, ${moment(createdAt)}</p>
 </div>
-${!current && buttonForm({ action: '/account/sessions/end', formToken: frame.formToken, label: 'Sign out', className: 'small', fields: { session: idHash } })}
+${!current && buttonForm({ action: '/account/sessions/end', csrfToken: frame.csrfToken, label: 'Sign out', className: 'small', fields: { session: idHash } })}
 </li>
 `;
   return html`<section class="panel" aria-labelledby="browsers-title">
 <header class="row spread"><div><h2 id="browsers-title">Signed-in browsers</h2>
 <p class="muted">Sign out what you do not know, then change your password.</p></div>
-${sessions.length > 1 && buttonForm({ action: '/account/sessions/end-others', formToken: frame.formToken, label: 'Sign out all others', className: 'small' })}
+${sessions.length > 1 && buttonForm({ action: '/account/sessions/end-others', csrfToken: frame.csrfToken, label: 'Sign out all others', className: 'small' })}
 </header>
 <ul class="list">
 ${sessions.map(item)}</ul>

@@ -4,7 +4,7 @@ import type { Session, User } from '../store/store.ts';
 import { activity, browsers } from './account-activity.ts';
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
-import { buttonForm, field, notice } from './parts.ts';
+import { buttonForm, csrfField, field, notice } from './parts.ts';
 import { PASSWORD_HINT } from './sign-up.ts';
 
 export type AccountFaults = {
@@ -87,7 +87,7 @@ function profilePanel({ frame, profile, faults: { profile: faults = {} } }: Acco
     'Profile',
     'What applications see of you once you allow it.',
     html`<form class="stack narrow" method="post" action="/account/profile">
-<input type="hidden" name="form_token" value="${frame.formToken}">
+${csrfField(frame.csrfToken)}
 ${field({ name: 'name', label: 'Name', value: profile.name, autocomplete: 'name', required: true, maxLength: 80, errors: list(faults.name) })}
 ${field({ name: 'preferred_username', label: 'User name (optional)', value: profile.preferredUsername, autocomplete: 'nickname', maxLength: 40, hint: 'How you like to be called. Others may use the same.', errors: list(faults.preferredUsername) })}
 ${field({ name: 'picture', label: 'Picture (optional)', type: 'url', value: profile.picture, autocomplete: 'photo', maxLength: 500, hint: 'The address of an image, beginning with https://', errors: list(faults.picture) })}
@@ -103,7 +103,7 @@ function emailPanel({ frame, user, newEmail, faults: { email: faults = {} } }: A
     : html`<span class="badge warning">Not confirmed</span>`;
   const confirm = buttonForm({
     action: '/account/email/verify',
-    formToken: frame.formToken,
+    csrfToken: frame.csrfToken,
     label: 'Send me a link to confirm it',
     className: 'small',
   });
@@ -116,7 +116,7 @@ function emailPanel({ frame, user, newEmail, faults: { email: faults = {} } }: A
 <details${faults.email || faults.current ? html` open` : ''}>
 <summary>Change the address</summary>
 <form class="stack narrow" method="post" action="/account/email">
-<input type="hidden" name="form_token" value="${frame.formToken}">
+${csrfField(frame.csrfToken)}
 ${field({ name: 'email', id: 'new-email', label: 'New e-mail', type: 'email', value: newEmail, autocomplete: 'email', required: true, maxLength: 254, hint: 'We send a link there. Your address changes when you open it.', errors: list(faults.email) })}
 ${field({ name: 'current_password', id: 'email-password', label: 'Your password', type: 'password', autocomplete: 'current-password', required: true, errors: list(faults.current) })}
 <div class="actions"><button>Change address</button></div>
@@ -132,7 +132,7 @@ function passwordPanel({ frame, user, faults: { password: faults = {} } }: Accou
     'Password',
     'A change signs out every other browser.',
     html`<form class="stack narrow" method="post" action="/account/password">
-<input type="hidden" name="form_token" value="${frame.formToken}">
+${csrfField(frame.csrfToken)}
 <input class="visually-hidden" type="email" name="email" value="${user.email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
 ${field({ name: 'current_password', label: 'Current password', type: 'password', autocomplete: 'current-password', required: true, errors: list(faults.current) })}
 ${field({ name: 'new_password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, minLength: 8, hint: PASSWORD_HINT, errors: list(faults.next) })}

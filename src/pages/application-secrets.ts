@@ -24,7 +24,7 @@ export type SecretView = {
 
 export type SecretsProps = {
   readonly clientId: string;
-  readonly formToken: string;
+  readonly csrfToken: string;
   readonly secrets: readonly SecretView[];
   /** The id a new secret will have, so that a form sent twice makes one. */
   readonly newSecretId: string;
@@ -39,7 +39,7 @@ const STATES: Record<SecretState, Html> = {
 };
 
 /** The live secrets of an application, without the secrets themselves: nobody has them any more. */
-export function secretsPanel({ clientId, formToken, secrets, newSecretId, now }: SecretsProps): Html {
+export function secretsPanel({ clientId, csrfToken, secrets, newSecretId, now }: SecretsProps): Html {
   const full = secrets.length >= MAX_SECRETS;
   return html`<section class="panel" aria-labelledby="secrets">
 <header><h2 id="secrets">Client secrets</h2></header>
@@ -49,7 +49,7 @@ ${secrets.map((secret) => item(clientId, secret, now))}</ul>
 ${
   full
     ? html`<span class="small muted">Two secrets can be live at a time. To make a new one, remove one first.</span>`
-    : html`${buttonForm({ action: `/dashboard/apps/${clientId}/secrets`, formToken, label: 'New secret', fields: { secret_id: newSecretId } })}
+    : html`${buttonForm({ action: `/dashboard/apps/${clientId}/secrets`, csrfToken, label: 'New secret', fields: { secret_id: newSecretId } })}
 <span class="small muted">The present one goes on working, so you can change over without downtime.</span>`
 }
 </footer>

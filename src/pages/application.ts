@@ -4,11 +4,11 @@ import { applicationTabs } from './application-tabs.ts';
 import { stateBadge } from './dashboard.ts';
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
-import { buttonForm, copyable, crumbs, moment, notice } from './parts.ts';
+import { buttonForm, copyable, crumbs, csrfField, moment, notice } from './parts.ts';
 
 import { type QuickStartProps, quickStartsPanel } from './quick-starts.ts';
 
-export type ApplicationProps = Omit<SecretsProps, 'formToken'> & {
+export type ApplicationProps = Omit<SecretsProps, 'csrfToken'> & {
   readonly frame: Frame;
   readonly name: string;
   readonly createdAt: number;
@@ -44,7 +44,7 @@ ${disabledBy !== null && notice('warning', DISABLED[disabledBy])}
 <dt>Client ID</dt><dd>${copyable('client-id', 'client ID', clientId)}</dd>
 <dt>Created</dt><dd>${moment(createdAt)}</dd>
 </dl></section>
-${secretsPanel({ ...props, formToken: frame.formToken })}
+${secretsPanel({ ...props, csrfToken: frame.csrfToken })}
 ${settings(props)}
 ${integration(props)}
 ${quickStartsPanel(props.quickStart)}
@@ -63,7 +63,7 @@ function settings({ clientId, frame, input, errors }: ApplicationProps): Html {
   return html`<form class="panel" method="post" action="/dashboard/apps/${clientId}" aria-labelledby="settings">
 <header><h2 id="settings">Settings</h2></header>
 <div class="body stack">
-<input type="hidden" name="form_token" value="${frame.formToken}">
+${csrfField(frame.csrfToken)}
 ${applicationFields(input, errors)}
 </div>
 <footer class="row"><button class="primary">Save changes</button><span class="small muted">Changes take effect at once.</span></footer>
@@ -92,7 +92,7 @@ const breakable = (address: string): Html =>
 function ending({ clientId, frame, disabledBy }: ApplicationProps): Html {
   const path = `/dashboard/apps/${clientId}`;
   const change = (label: string, verb: string, className: string) =>
-    buttonForm({ action: `${path}/${verb}`, formToken: frame.formToken, label, className });
+    buttonForm({ action: `${path}/${verb}`, csrfToken: frame.csrfToken, label, className });
   return html`<section class="panel danger" aria-labelledby="ending">
 <header><h2 id="ending">Disable or delete</h2></header>
 <ul class="list">

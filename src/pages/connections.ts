@@ -2,7 +2,7 @@ import { type ScopeName, type ScopeSet, scopeNames } from '../protocol/scope.ts'
 import type { Connection } from '../store/store.ts';
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
-import { ago, emptyState, moment, notice } from './parts.ts';
+import { ago, csrfField, emptyState, moment, notice } from './parts.ts';
 
 /** Name and site are unknown when the application was deleted: then nothing can act for the user any more. */
 export type ConnectedApplication = Connection & {
@@ -80,7 +80,7 @@ ${site && html`<dt>Site</dt><dd>${site}</dd>`}
 </dl>
 <p>It loses its access at once, on every device. What it has read already stays with it. To use it with your account again, you have to allow it anew.</p>
 <form class="actions" method="post" action="/account/connections/${encodeURIComponent(clientId)}/disconnect">
-<input type="hidden" name="form_token" value="${frame.formToken}">
+${csrfField(frame.csrfToken)}
 <button class="danger">Disconnect</button>
 <a class="button" href="/account/connections">Keep it</a>
 </form>

@@ -2,6 +2,7 @@ import type { Profile } from '../protocol/claims.ts';
 import { includes, type ScopeName, type ScopeSet, scopeNames, scopeOf } from '../protocol/scope.ts';
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
+import { csrfField } from './parts.ts';
 
 export type ConsentProps = {
   readonly applicationName: string;
@@ -16,7 +17,7 @@ export type ConsentProps = {
   readonly redirectHost: string;
   /** The request being answered, signed for this browser session. */
   readonly request: string;
-  readonly formToken: string;
+  readonly csrfToken: string;
   readonly switchAccountTo: string;
 };
 
@@ -38,7 +39,7 @@ const VALUES: Record<ScopeName, (user: Profile) => readonly Value[]> = {
 };
 
 export function consentPage(props: ConsentProps): Html {
-  const { applicationName, user, scope, redirectHost, request, formToken, switchAccountTo } = props;
+  const { applicationName, user, scope, redirectHost, request, csrfToken, switchAccountTo } = props;
   return gateLayout(
     `Connect ${applicationName}`,
     html`<div class="stack tight">
@@ -58,7 +59,7 @@ ${scopeNames(scope).map((name) => item(name, props))}</ul>
 </form>
 <hr>
 <form class="small" method="post" action="/logout">
-<input type="hidden" name="form_token" value="${formToken}">
+${csrfField(csrfToken)}
 <input type="hidden" name="return_to" value="${switchAccountTo}">
 <p class="muted">Signed in as <strong>${user.email}</strong>. <button class="link">Use another account</button></p>
 </form>`,

@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
-import { field, notice } from './parts.ts';
+import { csrfField, field, notice } from './parts.ts';
 
 export type DeleteAccountProps = {
   readonly frame: Frame;
@@ -36,7 +36,7 @@ const CONNECTED = (count: number): string =>
 function form(frame: Frame, connections: number, fault: string | undefined): Html {
   return html`<p>This cannot be undone. ${CONNECTED(connections)} Your profile, your address and your activity are removed, and you are signed out everywhere.</p>
 <form class="stack narrow" method="post" action="/account/delete">
-<input type="hidden" name="form_token" value="${frame.formToken}">
+${csrfField(frame.csrfToken)}
 <input class="visually-hidden" type="email" name="email" value="${frame.email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
 ${field({ name: 'current_password', label: 'Your password', type: 'password', autocomplete: 'current-password', required: true, hint: 'To be sure that it is you.', errors: fault ? [fault] : [] })}
 <div class="actions"><button class="danger">Delete my account</button><a class="button" href="/account">Keep it</a></div>

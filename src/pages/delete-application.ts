@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
-import { crumbs, field } from './parts.ts';
+import { crumbs, csrfField, field } from './parts.ts';
 
 export type DeleteApplicationProps = {
   readonly frame: Frame;
@@ -26,7 +26,7 @@ export function deleteApplicationPage({ frame, clientId, name, typed, error }: D
 <h1>Delete ${name}?</h1>
 <form class="panel danger" method="post" action="${path}/delete">
 <div class="body stack">
-<input type="hidden" name="form_token" value="${frame.formToken}">
+${csrfField(frame.csrfToken)}
 <p>This cannot be undone. Its client ID, its secrets and all of its tokens stop working at once, and everybody who connected it is disconnected.</p>
 <p>Only for a while? You can <a href="${path}#ending">disable it</a> instead.</p>
 <p>Type <strong class="verbatim">${name}</strong> to confirm.</p>

@@ -1,5 +1,6 @@
 import { asset } from './assets.ts';
 import { type Html, html } from './html.ts';
+import { csrfField } from './parts.ts';
 
 /** A gate in a wall: the arch is the service's mark. */
 const MARK = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" aria-hidden="true"><path d="M5 21V11a7 7 0 0 1 14 0v10M2.5 21h19M12 21v-9"/><circle cx="14.75" cy="15" r=".6" fill="currentColor"/></svg>`;
@@ -52,7 +53,7 @@ ${content}
 export type Section = 'account' | 'connections' | 'dashboard';
 
 /** What the frame around a signed-in person's pages needs to know. */
-export type Frame = { readonly email: string; readonly formToken: string };
+export type Frame = { readonly email: string; readonly csrfToken: string };
 
 const SECTIONS: readonly (readonly [Section, string, string])[] = [
   ['account', '/account', 'Account'],
@@ -72,7 +73,7 @@ export function shellLayout(title: string, section: Section, frame: Frame, conte
 <nav aria-label="Main">
 ${SECTIONS.map(link)}</nav>
 <form class="who" method="post" action="/logout">
-<input type="hidden" name="form_token" value="${frame.formToken}">
+${csrfField(frame.csrfToken)}
 <span>${frame.email}</span>
 <button class="link">Sign out</button>
 </form>

@@ -1,9 +1,9 @@
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
-import { field, notice } from './parts.ts';
+import { csrfField, field, notice } from './parts.ts';
 
 export type LoginProps = {
-  readonly formToken: string;
+  readonly csrfToken: string;
   readonly returnTo: string;
   readonly email?: string;
   readonly error?: string | undefined;
@@ -20,14 +20,14 @@ const DONE: Readonly<Record<string, string>> = {
 const onward = (path: string, returnTo: string): string =>
   returnTo === '/' ? path : `${path}?return_to=${encodeURIComponent(returnTo)}`;
 
-export function loginPage({ formToken, returnTo, email = '', error, done = '' }: LoginProps): Html {
+export function loginPage({ csrfToken, returnTo, email = '', error, done = '' }: LoginProps): Html {
   const told = Object.hasOwn(DONE, done) && DONE[done];
   return gateLayout(
     'Sign in',
     html`<h1>Sign in</h1>
 ${error ? notice('error', error) : told && notice('success', told)}
 <form class="stack" method="post" action="/login">
-<input type="hidden" name="form_token" value="${formToken}">
+${csrfField(csrfToken)}
 <input type="hidden" name="return_to" value="${returnTo}">
 ${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocomplete: 'username', required: true, maxLength: 254, autofocus: email === '' })}
 ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: email !== '' })}

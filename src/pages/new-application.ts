@@ -1,7 +1,7 @@
 import { type ApplicationErrors, type ApplicationInput, applicationFields } from './application-form.ts';
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
-import { crumbs, moment, notice } from './parts.ts';
+import { crumbs, csrfField, moment, notice } from './parts.ts';
 
 export type NewApplicationProps = {
   readonly frame: Frame;
@@ -24,7 +24,7 @@ ${errors && notice('error', 'Nothing was created yet. Please correct what is mar
 ${limit && notice('error', limitReached(limit))}
 <form class="panel" method="post" action="/dashboard/apps/new">
 <div class="body stack">
-<input type="hidden" name="form_token" value="${frame.formToken}">
+${csrfField(frame.csrfToken)}
 <input type="hidden" name="form_id" value="${formId}">
 ${applicationFields(input, errors)}
 </div>

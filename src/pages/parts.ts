@@ -97,17 +97,22 @@ export function copyable(id: string, label: string, value: Html | string): Html 
   return html`<div class="copyable"><code id="${id}">${value}</code><button type="button" class="small" data-copy="${id}" hidden>Copy<span class="visually-hidden"> ${label}</span></button></div>`;
 }
 
+/** The anti-forgery value of a form, checked by `Browser.hasValidCsrfToken`. */
+export function csrfField(csrfToken: string): Html {
+  return html`<input type="hidden" name="form_token" value="${csrfToken}">`;
+}
+
 /** A form with one button and no fields to fill. */
 export function buttonForm(props: {
   readonly action: string;
-  readonly formToken: string;
+  readonly csrfToken: string;
   readonly label: string;
   readonly className?: string;
   readonly fields?: Readonly<Record<string, string>>;
 }): Html {
-  const { action, formToken, label, className = '', fields = {} } = props;
+  const { action, csrfToken, label, className = '', fields = {} } = props;
   return html`<form method="post" action="${action}">
-<input type="hidden" name="form_token" value="${formToken}">
+${csrfField(csrfToken)}
 ${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <button class="${className}">${label}</button>
 </form>`;

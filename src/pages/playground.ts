@@ -79,7 +79,7 @@ function next({ frame, held, begin }: PlaygroundProps): Html {
   const button = ({ step, label }: Offer, index: number) =>
     buttonForm({
       action: '/dashboard/playground',
-      formToken: frame.formToken,
+      csrfToken: frame.csrfToken,
       label,
       className: index === 0 && held.code !== undefined ? 'primary' : '',
       fields: { step, ...defined(held) },

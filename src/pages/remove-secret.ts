@@ -1,7 +1,7 @@
 import type { SecretState } from './application-secrets.ts';
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
-import { crumbs, momentAgo, notice } from './parts.ts';
+import { crumbs, csrfField, momentAgo, notice } from './parts.ts';
 
 export type RemoveSecretProps = {
   readonly frame: Frame;
@@ -33,7 +33,7 @@ export function removeSecretPage({ frame, clientId, name, secret, now }: RemoveS
 ${usage(secret, now)}
 <form class="panel" method="post" action="${path}/secrets/${secret.id}/remove">
 <div class="body">
-<input type="hidden" name="form_token" value="${frame.formToken}">
+${csrfField(frame.csrfToken)}
 <p>Requests with it are refused at once, and it cannot be brought back. The other secret goes on working.</p>
 </div>
 <footer class="actions"><button class="danger primary">Remove secret</button><a class="button" href="${path}">Cancel</a></footer>

@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
-import { field, notice } from './parts.ts';
+import { csrfField, field, notice } from './parts.ts';
 
 export type SignUpFaults = {
   readonly name?: string | undefined;
@@ -9,7 +9,7 @@ export type SignUpFaults = {
 };
 
 export type SignUpProps = {
-  readonly formToken: string;
+  readonly csrfToken: string;
   readonly name: string;
   readonly email: string;
   readonly faults: SignUpFaults;
@@ -20,12 +20,12 @@ const list = (fault: string | undefined): string[] => (fault === undefined ? [] 
 export const PASSWORD_HINT =
   '8 characters or more. A few unrelated words are easy to remember and hard to guess.';
 
-export function signUpPage({ formToken, name, email, faults }: SignUpProps): Html {
+export function signUpPage({ csrfToken, name, email, faults }: SignUpProps): Html {
   return gateLayout(
     'Create an account',
     html`<h1>Create an account</h1>
 <form class="stack" method="post" action="/signup">
-<input type="hidden" name="form_token" value="${formToken}">
+${csrfField(csrfToken)}
 ${field({ name: 'name', label: 'Name', value: name, autocomplete: 'name', required: true, maxLength: 80, autofocus: !Object.values(faults).some(Boolean), errors: list(faults.name) })}
 ${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocomplete: 'username', required: true, maxLength: 254, errors: list(faults.email) })}
 ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password', required: true, minLength: 8, hint: PASSWORD_HINT, errors: list(faults.password) })}
@@ -70,21 +70,21 @@ export function checkMailPage({
 }
 
 export type ConfirmSignUpProps = {
-  readonly formToken: string;
+  readonly csrfToken: string;
   readonly token: string;
   readonly email: string;
   readonly askPassword: boolean;
   readonly error?: string | undefined;
 };
 
-export function confirmSignUpPage({ formToken, token, email, askPassword, error }: ConfirmSignUpProps): Html {
+export function confirmSignUpPage({ csrfToken, token, email, askPassword, error }: ConfirmSignUpProps): Html {
   return gateLayout(
     'Confirm your address',
     html`<h1>Almost there</h1>
 ${error && notice('error', error)}
 <p>Confirm that <strong>${email}</strong> is your address, and your account is ready.</p>
 <form class="stack" method="post" action="/signup/confirm">
-<input type="hidden" name="form_token" value="${formToken}">
+${csrfField(csrfToken)}
 <input type="hidden" name="token" value="${token}">
 ${
   askPassword &&

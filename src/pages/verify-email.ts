@@ -1,8 +1,9 @@
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
+import { csrfField } from './parts.ts';
 
 export type VerifyEmailProps = {
-  readonly formToken: string;
+  readonly csrfToken: string;
   readonly token: string;
   readonly email: string;
   readonly purpose: 'verify_email' | 'change_email';
@@ -13,13 +14,13 @@ const WORDS = {
   change_email: 'From then on this is the address you sign in with:',
 } as const;
 
-export function verifyEmailPage({ formToken, token, email, purpose }: VerifyEmailProps): Html {
+export function verifyEmailPage({ csrfToken, token, email, purpose }: VerifyEmailProps): Html {
   return gateLayout(
     'Confirm your address',
     html`<h1>Confirm your address</h1>
 <p>${WORDS[purpose]} <strong>${email}</strong>.</p>
 <form class="actions even" method="post" action="/verify-email">
-<input type="hidden" name="form_token" value="${formToken}">
+${csrfField(csrfToken)}
 <input type="hidden" name="token" value="${token}">
 <button class="primary">Confirm</button>
 </form>`,
