@@ -1,69 +1,72 @@
 import type { Command } from 'commander';
-import type { Store, SweepPosition } from '../store/store.ts';
+import type { Store, SweepPosition, SweptRange } from '../store/store.ts';
 import { withStore } from './database.ts';
 import { addAction, CommandFailed, type Result, readableTime } from './output.ts';
 import { ProgressBar } from './progress.ts';
 
-const A_STEP = 1_000;
+const BATCH_SIZE = 1_000;
 
 export function addRestoredCommand(program: Command): void {
   const command = program
     .command('restored')
-    .description('after restoring a backup, before serving: end every grant and browser session in it')
+    .description(
+      'after restoring a backup, before serving: revoke every grant, end every session and mailed link',
+    )
     .option('--yes', 'do it')
     .addHelpText(
       'after',
-      '\nA backup does not know what happened after it: tokens consumed, revoked or cut since then would' +
-        '\nbe accepted again. So everything ends, and users connect their applications anew.' +
-        '\nNot needed where nothing was lost (point-in-time recovery to the very end): docs/operations.md.',
+      "\nA backup doesn't know what happened after it was made: refresh tokens, sessions and links that were used," +
+        '\nrevoked or ended since then would work again. So all of them end, and users reconnect their applications.' +
+        '\nNot needed if nothing was lost (point-in-time recovery to the very end): docs/operations.md.',
     );
   addAction(command, restored);
 }
 
 function restored({ yes }: { yes?: boolean }): Promise<Result> {
   return withStore(async ({ store }) => {
-    const last = await store.grants.lastUse();
-    const state = last === 0 ? 'It holds no grants.' : `Its last use was ${readableTime(last)}.`;
+    const lastUse = await store.grants.lastUse();
+    const age =
+      lastUse === 0
+        ? 'This database contains no grants.'
+        : `This database was last used ${readableTime(lastUse)}.`;
     if (!yes) {
       throw new CommandFailed(
-        `Nothing was changed. ${state} Whatever happened after that is lost, so every grant and every ` +
-          'browser session in it has to end, and users connect their applications again. To do that, add --yes.',
+        `Nothing was changed. ${age} Everything that happened later is lost, so all of its grants, browser ` +
+          'sessions and mailed links must end; users then reconnect their applications. To go ahead, add --yes.',
       );
     }
-    const grants = await endGrants(store);
-    const sessions = await endSessions(store);
+    const grants = await revokeGrants(store);
+    const sessions = await removeAll(store.sessions);
+    const mailLinks = (await removeAll(store.mailLinks)) + (await removeAll(store.signUps));
     return {
-      text: `Ended ${grants} grants and ${sessions} browser sessions. ${state} The service can start.`,
-      json: { grants, sessions },
+      text:
+        `Revoked ${grants} grants; ended ${sessions} browser sessions and ${mailLinks} mailed links. ${age}\n` +
+        'You can start the service now.',
+      json: { grants, sessions, mail_links: mailLinks },
     };
   });
 }
 
-async function endGrants(store: Store): Promise<number> {
+async function revokeGrants(store: Store): Promise<number> {
   const bar = new ProgressBar();
   let from: SweepPosition | undefined = { userId: '', grantId: '' };
-  let ended = 0;
+  let revoked = 0;
   while (from) {
-    const step: Awaited<ReturnType<Store['grants']['revokeAll']>> = await store.grants.revokeAll(
-      from,
-      A_STEP,
-      'database_restored',
-      Date.now(),
-    );
-    ended += step.removed;
-    from = step.next;
-    bar.show('grants ended', ended, ended + (from ? 1 : 0));
+    const range: SweptRange = await store.grants.revokeAll(from, BATCH_SIZE, 'database_restored', Date.now());
+    revoked += range.removed;
+    from = range.next;
+    bar.show('grants revoked', revoked, revoked + (from ? 1 : 0));
   }
   bar.clear();
-  return ended;
+  return revoked;
 }
 
-/** All of them, expired or not. */
-async function endSessions(store: Store): Promise<number> {
-  let ended = 0;
+/** Removes all rows of a table, expired or not. */
+async function removeAll(table: { sweep(limit: number, now: number): Promise<number> }): Promise<number> {
+  let removed = 0;
   for (;;) {
-    const step = await store.sessions.sweep(A_STEP, Number.MAX_SAFE_INTEGER);
-    if (step === 0) return ended;
-    ended += step;
+    const batch = await table.sweep(BATCH_SIZE, Number.MAX_SAFE_INTEGER);
+    if (batch === 0) return removed;
+    removed += batch;
   }
 }

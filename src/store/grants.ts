@@ -137,9 +137,10 @@ const SWEEP = `
   DELETE FROM grants WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND expires_at <= $5
   RETURNING id`;
 
-const END_RANGE = `
+/** Expired grants too: an access token may outlive its refresh token when the settings say so. */
+const REVOKE_RANGE = `
   UPDATE grants SET revoked_at = $5, revoked_reason = $6
-  WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND revoked_at IS NULL AND expires_at > $5
+  WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND revoked_at IS NULL
   RETURNING id`;
 
 const SWEEP_REVOKED = `
@@ -281,8 +282,8 @@ export class SqlGrants implements GrantStore {
     if (!last) return { removed: 0, next: undefined };
     const next = { userId: last.user_id as string, grantId: last.id as string };
     const values = [from.userId, from.grantId, next.userId, next.grantId, now, by];
-    const ended = await this.#driver.write(END_RANGE, values);
-    return { removed: ended.length, next: range.length < limit ? undefined : next };
+    const revoked = await this.#driver.write(REVOKE_RANGE, values);
+    return { removed: revoked.length, next: range.length < limit ? undefined : next };
   }
 
   async lastUse(): Promise<number> {

@@ -126,7 +126,7 @@ export interface GrantStore {
   /** Removes what expired before `expiredBefore` among the next few grants after `from`. */
   sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweptGrants>;
   sweepRevokedAccessTokens(limit: number, now: number): Promise<number>;
-  /** Ends every live grant among the next few after `from`; `removed` says how many it were. */
+  /** Revokes every grant among the next few after `from`; `removed` is their number. */
   revokeAll(from: SweepPosition, limit: number, by: RevokedReason, now: number): Promise<SweptRange>;
   /** When any grant was last used, or 0. Reads them all. */
   lastUse(): Promise<number>;

@@ -129,7 +129,11 @@ describe('a database restored from an older backup', () => {
     const asked = await postern.run(['restored'], { env });
     assert.equal(asked.code, 1);
     assert.match(asked.stderr, /Nothing was changed.*add --yes/);
-    assert.deepEqual(await postern.json(['restored', '--yes'], { env }), { grants: 1, sessions: 0 });
+    assert.deepEqual(await postern.json(['restored', '--yes'], { env }), {
+      grants: 1,
+      sessions: 0,
+      mail_links: 0,
+    });
     const restored = await Service.start({ POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: backup });
     assert.equal((await restored.refresh(client, first.refresh_token)).status, 400);
     await restored.stop();
