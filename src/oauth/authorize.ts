@@ -6,13 +6,14 @@ import { formOf } from '../http/form.ts';
 import { formTargetOf, htmlResponse } from '../http/html-response.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
-import { type AuthorizeFault, authorizeErrorPage } from '../pages/authorize-error.ts';
+import { authorizeErrorPage } from '../pages/authorize-error.ts';
 import { consentPage } from '../pages/consent.ts';
 import { messagePage } from '../pages/message.ts';
 import {
   type AuthorizationFault,
   type AuthorizationQuery,
   parseAuthorizationQuery,
+  type UnredirectableFault,
 } from '../protocol/authorization-request.ts';
 import { newId } from '../protocol/credentials.ts';
 import { errorUri, protocolError } from '../protocol/errors.ts';
@@ -144,7 +145,7 @@ async function readRequest(
 ): Promise<AuthorizationRequest | HttpResponse> {
   const asked = parseAuthorizationQuery(query);
   const { clientId, redirectUri, codeChallenge, rawState } = asked;
-  const refused = (reason: AuthorizeFault, application?: Application) =>
+  const refused = (reason: UnredirectableFault, application?: Application) =>
     refusedPage(http, asked, reason, application);
   if (clientId === undefined) return refused('client_id_missing');
   const application = await app.store.applications.find(clientId);
@@ -185,7 +186,7 @@ function refuse(
 function refusedPage(
   http: HttpRequest,
   { clientId, redirectUri }: AuthorizationQuery,
-  fault: AuthorizeFault,
+  fault: UnredirectableFault,
   application?: Application,
 ): HttpResponse {
   const applicationName = application?.name;

@@ -1,15 +1,9 @@
+import type { UnredirectableFault } from '../protocol/authorization-request.ts';
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
 
-export type AuthorizeFault =
-  | 'client_id_missing'
-  | 'client_unknown'
-  | 'client_disabled'
-  | 'redirect_uri_missing'
-  | 'redirect_uri_unregistered';
-
 export type AuthorizeErrorProps = {
-  readonly fault: AuthorizeFault;
+  readonly fault: UnredirectableFault;
   readonly applicationName: string | undefined;
   readonly clientId: string | undefined;
   readonly redirectUri: string | undefined;
@@ -17,7 +11,7 @@ export type AuthorizeErrorProps = {
 };
 
 /** For the developer: what is wrong, and what makes it right. */
-const WRONG: Record<AuthorizeFault, { readonly what: string; readonly fix: string }> = {
+const WRONG: Record<UnredirectableFault, { readonly what: string; readonly fix: string }> = {
   client_id_missing: {
     what: 'client_id is missing or given more than once.',
     fix: 'Send the client_id of your application exactly once. Its page on the dashboard shows it.',

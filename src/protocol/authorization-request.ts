@@ -22,6 +22,14 @@ export type AuthorizationFault = {
   readonly details?: Readonly<Record<string, string | number>>;
 };
 
+/** Until client and redirect URI are known to belong together, an error must not be redirected (RFC 6749 4.1.2.1). */
+export type UnredirectableFault =
+  | 'client_id_missing'
+  | 'client_unknown'
+  | 'client_disabled'
+  | 'redirect_uri_missing'
+  | 'redirect_uri_unregistered';
+
 const MAX_DETAIL_LENGTH = 100;
 
 export function parseAuthorizationQuery(query: string): AuthorizationQuery {

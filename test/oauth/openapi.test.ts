@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { ApiDocument, Operation, Response } from '../../src/pages/reference.ts';
 import { METHOD_NOT_ALLOWED } from '../../src/protocol/errors.ts';
+import type { ApiDocument, Operation, Response } from '../../src/protocol/openapi-document.ts';
 import {
   authorizePath,
   exchangeForm,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { ApiDocument, Operation } from '../../src/pages/reference.ts';
+import type { ApiDocument, Operation } from '../../src/protocol/openapi-document.ts';
 import { type Reply, Service } from '../support/service.ts';
 
 let service: Service;

@@ -1,7 +1,8 @@
 import type { App } from '../../app.ts';
 import { htmlResponse } from '../../http/html-response.ts';
 import { type HttpResponse, jsonResponse, withHeaders } from '../../http/response.ts';
-import { type ApiDocument, referencePage } from '../../pages/reference.ts';
+import { referencePage } from '../../pages/reference.ts';
+import type { ApiDocument } from '../../protocol/openapi-document.ts';
 import { PATHS } from './operations.ts';
 import { SCHEMAS } from './schemas.ts';
 

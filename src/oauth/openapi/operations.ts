@@ -1,5 +1,5 @@
-import type { Operation, Parameter, PathItem } from '../../pages/reference.ts';
 import { BODY_TOO_LARGE, protocolError, REUSED_REFRESH_TOKEN } from '../../protocol/errors.ts';
+import type { Operation, Parameter, PathItem } from '../../protocol/openapi-document.ts';
 import {
   failure,
   htmlPage,

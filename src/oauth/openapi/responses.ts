@@ -1,5 +1,5 @@
-import type { Example, Header, Response } from '../../pages/reference.ts';
 import { type ErrorCode, type ProtocolError, protocolError } from '../../protocol/errors.ts';
+import type { Example, Header, Response } from '../../protocol/openapi-document.ts';
 import { redirectWith } from '../../protocol/redirect-uri.ts';
 import { ref, type SCHEMAS } from './schemas.ts';
 

@@ -1,6 +1,6 @@
-import type { Schema } from '../../pages/reference.ts';
 import type { Claims } from '../../protocol/claims.ts';
 import type { ErrorCode } from '../../protocol/errors.ts';
+import type { Schema } from '../../protocol/openapi-document.ts';
 import { SCOPE_NAMES } from '../../protocol/scope.ts';
 
 /** The codes an application can meet in a JSON body (spec 7). */
