@@ -1,18 +1,27 @@
 import type { SecurityEvent, SecurityEventKind } from '../store/account-records.ts';
-import type { AccountProps } from './account.ts';
+import type { Session } from '../store/store.ts';
 import { deviceWords } from './device.ts';
 import { type Html, html } from './html.ts';
+import type { Frame } from './layout.ts';
 import { ago, buttonForm, moment } from './parts.ts';
 
-/** The browsers that are signed in, each with a way to end it. */
-export function browsers({ frame, sessions, now }: AccountProps): Html {
+export type SessionsProps = {
+  readonly frame: Frame;
+  readonly sessions: readonly ListedSession[];
+  readonly now: number;
+};
+
+/** `current`: the session of the browser that asks. */
+type ListedSession = Session & { readonly current: boolean };
+
+export function sessionsPanel({ frame, sessions, now }: SessionsProps): Html {
   const item = ({
     idHash,
     userAgent,
     address,
     createdAt,
     current,
-  }: AccountProps['sessions'][number]) => html`<li class="row spread">
+  }: ListedSession) => html`<li class="row spread">
 <div>
 <div class="row"><strong>${deviceWords(userAgent)}</strong>${current && html` <span class="badge success">This browser</span>`}</div>
 <p class="muted small">${address} · signed in ${ago(createdAt, now)}, ${moment(createdAt)}</p>
@@ -30,8 +39,7 @@ ${sessions.map(item)}</ul>
 </section>`;
 }
 
-/** What each event says; `application` is the name of the one it is about. */
-const WORDS: Record<SecurityEventKind, (application: string) => string> = {
+const EVENT_TEXTS: Record<SecurityEventKind, (application: string) => string> = {
   signed_up: () => 'You created this account',
   signed_in: () => 'Signed in',
   failed_sign_ins: () => 'Several failed attempts to sign in',
@@ -54,13 +62,20 @@ const ALARMING: ReadonlySet<SecurityEventKind> = new Set([
   'code_replay',
 ]);
 
-export function activity({ events, applicationNames, now }: AccountProps): Html {
+export type ActivityProps = {
+  readonly events: readonly SecurityEvent[];
+  /** By client_id. */
+  readonly applicationNames: ReadonlyMap<string, string>;
+  readonly now: number;
+};
+
+export function activityPanel({ events, applicationNames, now }: ActivityProps): Html {
   const item = ({ kind, clientId, at, address, userAgent }: SecurityEvent) => {
     const application = applicationNames.get(clientId ?? '') ?? 'An application that is gone';
-    const where = address === '' ? '' : ` · ${deviceWords(userAgent)}, ${address}`;
+    const origin = address === '' ? '' : ` · ${deviceWords(userAgent)}, ${address}`;
     return html`<li>
-<p>${ALARMING.has(kind) && html`<span class="badge warning">Look at this</span> `}${WORDS[kind](application)}</p>
-<p class="muted small">${ago(at, now)}, ${moment(at)}${where}</p>
+<p>${ALARMING.has(kind) && html`<span class="badge warning">Look at this</span> `}${EVENT_TEXTS[kind](application)}</p>
+<p class="muted small">${ago(at, now)}, ${moment(at)}${origin}</p>
 </li>
 `;
   };

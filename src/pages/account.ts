@@ -1,9 +1,8 @@
 import type { ProfileFaults, ProfileInput } from '../accounts/profile.ts';
-import type { SecurityEvent } from '../store/account-records.ts';
-import type { Session, User } from '../store/store.ts';
-import { activity, browsers } from './account-activity.ts';
+import type { User } from '../store/store.ts';
+import { type ActivityProps, activityPanel, type SessionsProps, sessionsPanel } from './account-activity.ts';
 import { type Html, html } from './html.ts';
-import { type Frame, shellLayout } from './layout.ts';
+import { shellLayout } from './layout.ts';
 import { buttonForm, csrfField, field, notice } from './parts.ts';
 import { PASSWORD_HINT } from './sign-up.ts';
 
@@ -13,21 +12,17 @@ export type AccountFaults = {
   readonly password?: { readonly current?: string | undefined; readonly next?: string | undefined };
 };
 
-export type AccountProps = {
-  readonly frame: Frame;
-  readonly user: User;
-  readonly profile: ProfileInput;
-  readonly newEmail: string;
-  readonly sessions: readonly (Session & { readonly current: boolean })[];
-  readonly events: readonly SecurityEvent[];
-  readonly applicationNames: ReadonlyMap<string, string>;
-  readonly faults: AccountFaults;
-  /** A key of DONE. */
-  readonly done?: string | undefined;
-  readonly now: number;
-};
+export type AccountProps = SessionsProps &
+  ActivityProps & {
+    readonly user: User;
+    readonly profile: ProfileInput;
+    readonly newEmail: string;
+    readonly faults: AccountFaults;
+    /** A key of DONE or TROUBLE. */
+    readonly done?: string | undefined;
+  };
 
-/** What was just done: fixed sentences, chosen by a key in the address. */
+/** Fixed texts by a key in the query: nothing from the address reaches the page. */
 const DONE: Readonly<Record<string, string>> = {
   welcome: 'Welcome. Your address is confirmed and your account is ready.',
   profile: 'Your profile is saved.',
@@ -58,8 +53,8 @@ ${!wrong && Object.hasOwn(TROUBLE, done) && notice('warning', TROUBLE[done]!)}
 ${profilePanel(props)}
 ${emailPanel(props)}
 ${passwordPanel(props)}
-${browsers(props)}
-${activity(props)}
+${sessionsPanel(props)}
+${activityPanel(props)}
 <section class="panel danger" aria-labelledby="delete-title">
 <div class="body row spread">
 <div><h2 id="delete-title">Delete your account</h2>
