@@ -3,7 +3,7 @@ import type { Config } from './config.ts';
 import type { Keys } from './keys/keyring.ts';
 import type { Mailer } from './mail/mailer.ts';
 import type { Observers } from './observability/observers.ts';
-import type { Passwords } from './passwords/passwords.ts';
+import type { PasswordHasher } from './passwords/password-hasher.ts';
 import type { Store } from './store/store.ts';
 
 /** What every part of a running Postern works with. Passed, never ambient. */
@@ -11,7 +11,7 @@ export type App = Observers & {
   readonly config: Config;
   readonly store: Store;
   readonly keys: Keys;
-  readonly passwords: Passwords;
+  readonly passwords: PasswordHasher;
   readonly mailer: Mailer;
   /** Milliseconds since 1970. */
   readonly now: () => number;

@@ -50,7 +50,7 @@ export class ConfigError extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-const MIN_SECRET_BYTES = 32;
+export const MIN_SECRET_BYTES = 32;
 const YEAR = 365 * 24 * 3600;
 
 export function readConfig(env: Environment): Config {

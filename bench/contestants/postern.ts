@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { deriveKeys, type Keys } from '../../src/keys/keyring.ts';
+import { Keyring, type Keys } from '../../src/keys/keyring.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
 import { openStore } from '../../src/store/open.ts';
@@ -94,7 +94,7 @@ export class Postern implements Contestant {
     this.#secret = secret;
     this.#options = options;
     this.#cleanup = cleanup;
-    this.#keys = deriveKeys(secret);
+    this.#keys = new Keyring(secret, Number.POSITIVE_INFINITY);
     this.#users = users;
   }
 

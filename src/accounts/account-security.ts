@@ -10,7 +10,7 @@ import {
 } from '../mail/mail-texts.ts';
 import type { Mail } from '../mail/mailer.ts';
 import { deleteAccountPage } from '../pages/delete-account.ts';
-import { MAX_PASSWORD_LENGTH, passwordFault } from '../passwords/passwords.ts';
+import { MAX_PASSWORD_LENGTH, passwordFault } from '../passwords/password-rules.ts';
 import { isPlayground } from '../protocol/application.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { Signer } from '../keys/keyring.ts';
+import type { Signer } from '../keys/signer.ts';
 
 /**
  * The cookie of a browser that signed in before names those accounts, each signed. It opens nothing:

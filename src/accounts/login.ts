@@ -7,7 +7,7 @@ import { homePage } from '../pages/home.ts';
 import { type LoginProps, loginPage } from '../pages/login.ts';
 import { messagePage } from '../pages/message.ts';
 import { logoutPage } from '../pages/sign-out.ts';
-import { MAX_PASSWORD_LENGTH } from '../passwords/passwords.ts';
+import { MAX_PASSWORD_LENGTH } from '../passwords/password-rules.ts';
 import { MAX_EMAIL_LENGTH } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
 import type { User } from '../store/store.ts';

@@ -4,7 +4,7 @@ import { passwordNotice, resetMail } from '../mail/mail-texts.ts';
 import type { Mail } from '../mail/mailer.ts';
 import { forgotPasswordPage, resetPasswordPage } from '../pages/password-reset.ts';
 import { checkMailPage } from '../pages/sign-up.ts';
-import { passwordFault } from '../passwords/passwords.ts';
+import { passwordFault } from '../passwords/password-rules.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
 import type { User } from '../store/store.ts';

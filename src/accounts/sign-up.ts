@@ -3,7 +3,7 @@ import { type HttpResponse, redirect, withHeaders } from '../http/response.ts';
 import { addressTakenMail, signUpMail } from '../mail/mail-texts.ts';
 import type { Mail } from '../mail/mailer.ts';
 import { checkMailPage, confirmSignUpPage, type SignUpFaults, signUpPage } from '../pages/sign-up.ts';
-import { MAX_PASSWORD_LENGTH, passwordFault } from '../passwords/passwords.ts';
+import { MAX_PASSWORD_LENGTH, passwordFault } from '../passwords/password-rules.ts';
 import { newId } from '../protocol/credentials.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { nameFault } from '../protocol/name.ts';

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type Config, isPostgres } from '../config.ts';
-import { loadSecret, matchesFingerprint, secretFile } from '../keys/keyring.ts';
+import { loadSecret, secretExists } from '../keys/secret-file.ts';
+import { matchesFingerprint } from '../keys/secret-fingerprint.ts';
 import type { Driver, Row } from '../store/drivers/driver.ts';
 import { allMigrations } from '../store/migrations.ts';
 import { openDriver } from '../store/open.ts';
@@ -111,8 +112,7 @@ async function schema(driver: Driver): Promise<{ findings: Finding[]; current: b
 
 async function secret(driver: Driver, config: Config): Promise<Finding[]> {
   const fingerprint = await new SqlSigningKeys(driver).fingerprint();
-  const known = config.secret !== undefined || existsSync(secretFile(config));
-  if (!known || fingerprint === undefined) return [];
+  if (!secretExists(config) || fingerprint === undefined) return [];
   if (await matchesFingerprint(loadSecret(config), fingerprint))
     return [ok('The secret is the one this database belongs to.')];
   return [

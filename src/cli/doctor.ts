@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import { type Config, ConfigError, readConfig } from '../config.ts';
-import { loadSecret, secretFile } from '../keys/keyring.ts';
+import { loadSecret, secretExists, secretPath } from '../keys/secret-file.ts';
 import { sqlitePath } from './database.ts';
 import { type Finding, fault, ok, warning } from './doctor-check.ts';
 import { examineDatabase } from './doctor-database.ts';
@@ -54,8 +54,7 @@ async function examine(): Promise<Finding[]> {
 
 /** A guess: random text uses many different characters, what people type few. */
 function secretStrength(config: Config): Finding[] {
-  if (config.secret === undefined && !existsSync(secretFile(config)))
-    return [ok('There is no secret yet: the first start makes one.')];
+  if (!secretExists(config)) return [ok('There is no secret yet: the first start makes one.')];
   if (new Set(loadSecret(config)).size >= 16) return [ok('The secret is long and looks random.')];
   return [
     fault(
@@ -67,7 +66,7 @@ function secretStrength(config: Config): Finding[] {
 
 function fileModes(config: Config): Finding[] {
   const database = sqlitePath(config);
-  const paths = [config.dataDir, secretFile(config), ...(database ? [dirname(database), database] : [])];
+  const paths = [config.dataDir, secretPath(config), ...(database ? [dirname(database), database] : [])];
   const open = [...new Set(paths)].filter((path) => existsSync(path) && (statSync(path).mode & 0o077) !== 0);
   if (open.length === 0) return [ok('No other account can read its files.')];
   return open.map((path) => fault(`Other accounts may use ${path}.`, `chmod go-rwx ${path}`));

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { adoptSecret, claimDatabase, Keyring, loadSecret, maxTokenTtlMs } from '../keys/keyring.ts';
+import { Keyring, maxTokenTtlMs } from '../keys/keyring.ts';
+import { loadSecret } from '../keys/secret-file.ts';
+import { adoptSecret, claimDatabase } from '../keys/secret-fingerprint.ts';
 import { PENDING_MS, type ScheduledKeyState } from '../protocol/key-schedule.ts';
 import { type Opened, withStore } from './database.ts';
 import { addAction, addGroup, CommandFailed, isoTime, type Result, readableTime, table } from './output.ts';

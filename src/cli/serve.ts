@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -7,10 +7,12 @@ import { destination, pino } from 'pino';
 import type { App } from '../app.ts';
 import { type Config, isPostgres, readConfig } from '../config.ts';
 import { PosternServer } from '../http/server.ts';
-import { claimDatabase, Keyring, loadSecret, maxTokenTtlMs, secretFile } from '../keys/keyring.ts';
+import { Keyring, maxTokenTtlMs } from '../keys/keyring.ts';
+import { loadSecret, secretExists } from '../keys/secret-file.ts';
+import { claimDatabase } from '../keys/secret-fingerprint.ts';
 import { Mailer } from '../mail/mailer.ts';
 import { loadObservers, observeDatabase } from '../observability/observers.ts';
-import { Passwords } from '../passwords/passwords.ts';
+import { PasswordHasher } from '../passwords/password-hasher.ts';
 import { openStore, type StoreOptions } from '../store/open.ts';
 import type { Store } from '../store/store.ts';
 import { Sweeper } from '../sweeper.ts';
@@ -52,7 +54,7 @@ async function serve(config: Config, count: number): Promise<void> {
 
 async function serveHere(config: Config): Promise<void> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const firstStart = config.secret === undefined && !existsSync(secretFile(config));
+  const firstStart = !secretExists(config);
   const logDestination = destination({ sync: false, minLength: 12_288 });
   const log = pino({ level: config.logLevel, base: null }, logDestination);
   const observers = await loadObservers(config, log);
@@ -60,7 +62,7 @@ async function serveHere(config: Config): Promise<void> {
   await openAtStart(config, options, async (store, secret) => {
     const keys = new Keyring(secret, maxTokenTtlMs(config));
     await keys.reload(store.keys, Date.now());
-    const [passwords, mailer] = [new Passwords(), new Mailer(config, log)];
+    const [passwords, mailer] = [new PasswordHasher(), new Mailer(config, log)];
     const services = { store, keys, passwords, mailer };
     await run({ ...observers, ...services, config, now: Date.now, log, logDestination }, keys);
     if (!cluster.isWorker) greet(config, firstStart);

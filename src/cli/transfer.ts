@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Config, databaseUrlIsRight, isPostgres, readConfig } from '../config.ts';
-import { claimDatabase, loadSecret, secretFile } from '../keys/keyring.ts';
+import { loadSecret, secretExists, secretPath } from '../keys/secret-file.ts';
+import { claimDatabase } from '../keys/secret-fingerprint.ts';
 import { openStore } from '../store/open.ts';
 import { TransferRefused, type TransferredTable, transfer } from '../store/transfer.ts';
 import { inWords } from './database.ts';
@@ -49,7 +50,7 @@ async function runTransfer(options: Options): Promise<Result> {
 /** Both schemas current, and the source marked with the secret its tokens are sealed with. */
 async function prepare(config: Config, to: string): Promise<void> {
   await withSchema(config, config.databaseUrl, async (store) => {
-    const known = config.secret !== undefined || existsSync(secretFile(config));
+    const known = secretExists(config);
     if (known && !(await claimDatabase(store.keys, loadSecret(config)))) {
       throw new CommandFailed(
         'Nothing was transferred: POSTERN_SECRET is not the one that the tokens of this database are sealed with.',
@@ -98,7 +99,7 @@ function report(tables: readonly TransferredTable[]): string {
 
 function nextSteps(config: Config): string {
   const secret =
-    config.secret === undefined ? `POSTERN_SECRET="$(cat ${secretFile(config)})"` : 'the same POSTERN_SECRET';
+    config.secret === undefined ? `POSTERN_SECRET="$(cat ${secretPath(config)})"` : 'the same POSTERN_SECRET';
   return (
     `Start the service with POSTERN_DATABASE_URL set to the new database and ${secret}.\n` +
     'With another secret it does not start: the tokens issued so far would all be refused.'

@@ -1,7 +1,8 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
-import { Passwords, passwordFault } from '../passwords/passwords.ts';
+import { PasswordHasher } from '../passwords/password-hasher.ts';
+import { passwordFault } from '../passwords/password-rules.ts';
 import { newId } from '../protocol/credentials.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { nameFault } from '../protocol/name.ts';
@@ -74,7 +75,7 @@ async function createUser(options: CreateOptions): Promise<Result> {
   const fault = passwordFault(password, [email, name]);
   failOn(fault ? [...faults, fault] : faults, 'No user was created');
 
-  const passwordHash = await new Passwords().hash(password);
+  const passwordHash = await new PasswordHasher().hash(password);
   return withStore(async ({ store }) => {
     const user = {
       id: newId(),
@@ -143,7 +144,7 @@ function setPassword(email: string, options: { password?: string }): Promise<Res
     const password = await readPassword(options.password);
     const fault = passwordFault(password, [user.email, user.name ?? '']);
     failOn(fault ? [fault] : [], 'The password was not changed');
-    await store.users.setPassword(user.id, await new Passwords().hash(password), Date.now());
+    await store.users.setPassword(user.id, await new PasswordHasher().hash(password), Date.now());
     return {
       text: `${printable(user.email)} has a new password and is signed out of every browser.`,
       json: userJson(user),

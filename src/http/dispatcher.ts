@@ -3,13 +3,13 @@ import type { App } from '../app.ts';
 import { countedRefusal } from '../oauth/client-auth.ts';
 import type { Span, Tracer } from '../observability/tracer.ts';
 import { messagePage } from '../pages/message.ts';
-import { PasswordsBusy } from '../passwords/passwords.ts';
 import {
   BODY_TOO_LARGE,
   errorUri,
   METHOD_NOT_ALLOWED,
   NOT_FOUND,
   protocolError,
+  TemporarilyUnavailable,
 } from '../protocol/errors.ts';
 import { PAGES, routes } from '../routes.ts';
 import { AccessLog, labelsOf } from './access-log.ts';
@@ -115,7 +115,7 @@ function nothingHere(request: HttpRequest, allowed: readonly string[]): HttpResp
 
 /** The one place where what was not foreseen becomes a response. Its details go to the log and nowhere else. */
 function failed(app: App, error: unknown, request: HttpRequest): HttpResponse {
-  const busy = error instanceof PasswordsBusy;
+  const busy = error instanceof TemporarilyUnavailable;
   if (!busy) app.log.error({ err: error, request_id: request.id }, 'a request failed');
   if (!isPage(request)) return errorResponse(busy ? 'temporarily_unavailable' : 'server_error');
   const content = messagePage({

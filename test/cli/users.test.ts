@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { askPassword } from '../../src/cli/users.ts';
-import { Passwords } from '../../src/passwords/passwords.ts';
+import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
 import { emailFault } from '../../src/protocol/email-address.ts';
 import { addUser, Postern } from '../support/command-line.ts';
 
@@ -88,7 +88,7 @@ describe('users', { concurrency: 2 }, () => {
     const postern = new Postern(t);
     await postern.json([...CREATE, '--password', '-'], { input: 'correct horse battery\n' });
     const user = await postern.withStore((store) => store.users.findByEmail(ADA));
-    assert.ok(await new Passwords().verify('correct horse battery', user?.passwordHash));
+    assert.ok(await new PasswordHasher().verify('correct horse battery', user?.passwordHash));
     const bytes = postern.databaseBytes();
     assert.ok(bytes.includes(ADA));
     assert.ok(!bytes.includes('correct horse'));
@@ -143,7 +143,10 @@ describe('users', { concurrency: 2 }, () => {
     assert.equal(code, 0);
     await postern.withStore(async (store) => {
       assert.ok(
-        await new Passwords().verify('battery staple', (await store.users.findByEmail(ADA))?.passwordHash),
+        await new PasswordHasher().verify(
+          'battery staple',
+          (await store.users.findByEmail(ADA))?.passwordHash,
+        ),
       );
       assert.equal(await store.sessions.findUser('s', now), undefined);
     });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { passwordFault } from '../../src/passwords/passwords.ts';
+import { passwordFault } from '../../src/passwords/password-rules.ts';
 
 const ADA = ['ada.lovelace@example.com', 'Ada Lovelace'];
 
@@ -46,4 +46,15 @@ test('so is what is little more than the name, the address or the service', () =
     assert.ok(passwordFault(password, ADA), password);
   for (const password of ['lovelace in the attic', 'postern by the river'])
     assert.equal(passwordFault(password, ADA), undefined, password);
+});
+
+test('a password of one repeated character is refused, at any length', () => {
+  assert.equal(passwordFault(`${'x'.repeat(7)}y`), undefined);
+  assert.equal(passwordFault(`${'x'.repeat(127)}y`), undefined);
+  assert.equal(passwordFault('😀🚲'.repeat(64)), undefined);
+  assert.match(passwordFault(`${'x'.repeat(6)}y`) ?? '', /at least 8/);
+  assert.match(passwordFault(`${'😀'.repeat(6)}🚲`) ?? '', /at least 8/);
+  assert.match(passwordFault(`${'x'.repeat(128)}y`) ?? '', /at most 128/);
+  for (const repeated of ['x'.repeat(8), 'x'.repeat(128), '😀'.repeat(128)])
+    assert.ok(passwordFault(repeated), repeated);
 });

@@ -8,9 +8,9 @@ import { promisify } from 'node:util';
 import { pino } from 'pino';
 import type { App } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
-import { deriveKeys } from '../../src/keys/keyring.ts';
+import { Keyring } from '../../src/keys/keyring.ts';
 import { Mailer } from '../../src/mail/mailer.ts';
-import { Passwords } from '../../src/passwords/passwords.ts';
+import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
 import { hashClientSecret, newClientSecret } from '../../src/protocol/client-secret.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
@@ -595,7 +595,7 @@ function sweepContract(open: () => Promise<Opened>): void {
 
   const sweeperAt = (now: number): Sweeper => {
     const config = readConfig({});
-    const keys = deriveKeys('a secret for tests that is long enough');
+    const keys = new Keyring('a secret for tests that is long enough', Number.POSITIVE_INFINITY);
     const logDestination = { write: () => {} };
     const log = pino({ level: 'silent' }, logDestination);
     const mailer = new Mailer(config, log);
@@ -603,7 +603,7 @@ function sweepContract(open: () => Promise<Opened>): void {
       store,
       config,
       keys,
-      passwords: new Passwords(),
+      passwords: new PasswordHasher(),
       mailer,
       now: () => now,
       log,

@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { deriveKeys, type Keys } from '../../src/keys/keyring.ts';
-import { Passwords } from '../../src/passwords/passwords.ts';
+import { Keyring, type Keys } from '../../src/keys/keyring.ts';
+import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
 import { newClientSecret } from '../../src/protocol/client-secret.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
@@ -192,7 +192,7 @@ export class Prepared {
     this.folder = folder;
     this.user = user;
     this.client = client;
-    this.#keys = deriveKeys(secret);
+    this.#keys = new Keyring(secret, Number.POSITIVE_INFINITY);
     this.settings = {
       POSTERN_DATA_DIR: folder,
       POSTERN_SECRET: secret,
@@ -208,7 +208,7 @@ export class Prepared {
       redirectUri: 'https://client.example/callback',
     };
     const prepared = new Prepared(folder, randomBytes(32).toString('base64url'), user, client);
-    const passwordHash = await new Passwords().hash(user.password);
+    const passwordHash = await new PasswordHasher().hash(user.password);
     await prepared.withStore(async (store) => {
       await store.migrate();
       const now = Date.now();

@@ -9,10 +9,10 @@ import { type Logger, pino } from 'pino';
 import type { App } from '../../src/app.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { PosternServer } from '../../src/http/server.ts';
-import { deriveKeys } from '../../src/keys/keyring.ts';
+import { Keyring } from '../../src/keys/keyring.ts';
 import { Mailer } from '../../src/mail/mailer.ts';
 import { loadObservers, observeDatabase } from '../../src/observability/observers.ts';
-import { Passwords } from '../../src/passwords/passwords.ts';
+import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
 import { newClientSecret } from '../../src/protocol/client-secret.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
@@ -54,7 +54,7 @@ export type Tokens = {
 export type Reply = { status: number; headers: Headers; body: Record<string, unknown>; text: string };
 
 /** The same password for every test user, hashed once: Argon2 is slow on purpose. */
-const passwordHash = new Passwords().hash(PASSWORD);
+const passwordHash = new PasswordHasher().hash(PASSWORD);
 
 const SECRET = 'a secret for tests that is long enough';
 
@@ -108,9 +108,9 @@ export class Service {
     const observe = observeDatabase(observers);
     const store = openStore(config.databaseUrl, { connections: config.databaseConnections, observe });
     await store.migrate();
-    const keys = deriveKeys(config.secret!);
+    const keys = new Keyring(config.secret!, Number.POSITIVE_INFINITY);
     const mailer = new Mailer(config, log);
-    const passwords = new Passwords();
+    const passwords = new PasswordHasher();
     const now = () => clock.ms;
     const app: App = { ...observers, config, store, keys, passwords, mailer, now, log, logDestination };
     const http = new PosternServer(app);
