@@ -86,13 +86,13 @@ async function example() {
   return import(path);
 }
 
-test('docs/integrating.md: a hundred requests at once refresh once, and a lost session says so', async () => {
-  const { Session, SignInAgain } = await example();
+test('docs/integrating.md: a hundred requests at once refresh once, and a revoked grant asks for authorization', async () => {
+  const { UserTokens, AuthorizationRequired } = await example();
   const { clientId, clientSecret } = client;
   const issued: Tokens = await service.tokens(client, visitor);
   let kept = { accessToken: issued.access_token, refreshToken: issued.refresh_token, expiresAt: 0 };
   let saves = 0;
-  const session = new Session(
+  const userTokens = new UserTokens(
     { base: service.url, clientId, clientSecret },
     async () => kept,
     async (tokens: typeof kept) => {
@@ -100,16 +100,16 @@ test('docs/integrating.md: a hundred requests at once refresh once, and a lost s
       kept = tokens;
     },
   );
-  const all = await Promise.all(Array.from({ length: 100 }, () => session.accessToken()));
+  const all = await Promise.all(Array.from({ length: 100 }, () => userTokens.accessToken()));
   assert.equal(saves, 1);
   assert.deepEqual(new Set(all), new Set([kept.accessToken]));
   assert.notEqual(kept.accessToken, issued.access_token);
   assert.equal((await service.userinfo(kept.accessToken)).status, 200);
-  assert.equal(await session.accessToken(), kept.accessToken);
+  assert.equal(await userTokens.accessToken(), kept.accessToken);
 
   await service.revoke(client, kept.refreshToken);
   kept = { ...kept, expiresAt: 0 };
-  await assert.rejects(session.accessToken(), SignInAgain);
+  await assert.rejects(userTokens.accessToken(), AuthorizationRequired);
 });
 
 test('docs/integrating.md: every error of the OpenAPI document has its row', async () => {

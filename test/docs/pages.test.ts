@@ -77,7 +77,10 @@ function typeCheck(texts: readonly string[]): string {
 
 test('every TypeScript block passes the type checker', () => {
   assert.equal(typeCheck(inLanguage('ts').map((block) => `// ${place(block)}\n${block.text}`)), '');
-  assert.match(typeCheck(["import { json } from './src/answer.ts';\njson(1);"]), /TS2345/);
+  assert.match(
+    typeCheck(["import { jsonResponse } from './src/http/response.ts';\njsonResponse(1);"]),
+    /TS2345/,
+  );
 });
 
 /** GitHub's anchors: lower case, spaces to hyphens, punctuation gone. */
