@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { openStore } from '../src/store/open.ts';
+import { openStore } from '../src/store/store.ts';
 import type { Bulk } from './bulk.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Contestant } from './contestants/contestant.ts';

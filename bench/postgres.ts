@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { openStore } from '../src/store/open.ts';
-import type { Store } from '../src/store/store.ts';
+import { openStore, type Store } from '../src/store/store.ts';
 import { query } from '../test/support/postgres-database.ts';
 import { TestPostgres } from '../test/support/postgres-server.ts';
 

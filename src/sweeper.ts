@@ -1,6 +1,6 @@
 import type { App } from './app.ts';
 import { newId } from './protocol/credentials.ts';
-import type { SweepPosition } from './store/store.ts';
+import type { SweepPosition } from './store/grants.ts';
 
 const STEP_MS = 1_000;
 /** A consent form may be sent again for an hour; until then its grant must be known, though its code expired. */
@@ -89,13 +89,15 @@ export class Sweeper {
       this.#app.metrics?.grantsCounted(this.#live);
       this.#live = 0;
     }
-    await store.grants.sweepRevokedAccessTokens(GRANTS_A_STEP, now);
+    await store.revokedAccessTokens.sweep(GRANTS_A_STEP, now);
     await store.sessions.sweep(GRANTS_A_STEP, now);
     await store.counters.sweep(GRANTS_A_STEP, now);
     await store.signUps.sweep(GRANTS_A_STEP, now);
     await store.mailLinks.sweep(GRANTS_A_STEP, now);
     await store.securityEvents.sweep(GRANTS_A_STEP, now - SECURITY_EVENTS_KEPT_MS);
     await store.requestLog.sweep(GRANTS_A_STEP, now - REQUESTS_KEPT_MS);
+    await store.incidents.sweep(GRANTS_A_STEP, now - REQUESTS_KEPT_MS);
+    await store.retiredSecrets.sweep(GRANTS_A_STEP, now - REQUESTS_KEPT_MS);
     await store.usage.sweep(GRANTS_A_STEP, now - USAGE_KEPT_MS);
     return next === undefined;
   }

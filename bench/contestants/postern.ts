@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Keyring, type Keys } from '../../src/keys/keyring.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/store.ts';
 import { type Bulk, type Cell, type Footprint, openBulk } from '../bulk.ts';
 import type { Cleanup } from '../cleanup.ts';
 import type { Database } from '../database.ts';

@@ -14,7 +14,7 @@ import { MAX_PASSWORD_LENGTH, passwordFault } from '../passwords/password-rules.
 import { isPlayground } from '../protocol/application.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
-import type { User } from '../store/store.ts';
+import type { User } from '../store/users.ts';
 import { emailKey } from '../store/users.ts';
 import { account, toAccount } from './account.ts';
 import { LoginThrottle, tooManyAttempts } from './login-throttle.ts';
@@ -99,7 +99,7 @@ export const deleteAccount = requireUser(
     const { user, browser } = request;
     const fault = await currentPasswordFault(app, request);
     if (fault) return deletion(app, request, fault);
-    const owned = await app.store.applications.ownedBy(user.id).list();
+    const owned = await app.store.ownedApplications(user.id).list();
     if (owned.some(({ clientId }) => !isPlayground(clientId)))
       return { ...(await deletion(app, request)), status: 409 };
     for (const { clientId } of owned) await app.store.applications.delete(clientId);
@@ -119,7 +119,7 @@ async function deletion(
 ): Promise<HttpResponse> {
   const [connections, owned] = await Promise.all([
     app.store.grants.connections(user.id, app.now(), app.now() - app.config.accessTokenTtlMs),
-    app.store.applications.ownedBy(user.id).list(),
+    app.store.ownedApplications(user.id).list(),
   ]);
   const names = owned.filter(({ clientId }) => !isPlayground(clientId)).map(({ name }) => name);
   const content = deleteAccountPage({ frame, connections: connections.length, owned: names, fault });

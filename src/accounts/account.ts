@@ -4,7 +4,7 @@ import { type HttpResponse, redirect } from '../http/response.ts';
 import { type AccountFaults, type AccountProps, accountPage } from '../pages/account.ts';
 import { messagePage } from '../pages/message.ts';
 import { param } from '../protocol/parameters.ts';
-import type { SecurityEvent } from '../store/account-records.ts';
+import type { SecurityEvent } from '../store/security-events.ts';
 import { type ProfileInput, profileChanges, profileFaults, readProfile } from './profile.ts';
 import { requireUser, type UserRequest } from './require-user.ts';
 import { recordEvent } from './security-events.ts';

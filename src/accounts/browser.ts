@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type { App } from '../app.ts';
 import type { HttpRequest } from '../http/request.ts';
-import type { User } from '../store/store.ts';
+import type { User } from '../store/users.ts';
 import { addAccount, deviceIdFor } from './device-cookie.ts';
 import { safeReturnTo } from './return-to.ts';
 

@@ -3,7 +3,7 @@ import { htmlResponse } from '../http/html-response.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
 import { type ConnectedApplication, connectionsPage, disconnectPage } from '../pages/connections.ts';
 import { param } from '../protocol/parameters.ts';
-import type { Application } from '../store/store.ts';
+import type { Application } from '../store/applications.ts';
 import { nothingThere } from './account.ts';
 import { requireUser, type UserRequest } from './require-user.ts';
 import { recordEvent } from './security-events.ts';

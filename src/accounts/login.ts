@@ -10,7 +10,7 @@ import { logoutPage } from '../pages/sign-out.ts';
 import { MAX_PASSWORD_LENGTH } from '../passwords/password-rules.ts';
 import { MAX_EMAIL_LENGTH } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
-import type { User } from '../store/store.ts';
+import type { User } from '../store/users.ts';
 import { Browser } from './browser.ts';
 import { LoginThrottle, tooManyAttempts } from './login-throttle.ts';
 import { safeReturnTo } from './return-to.ts';

@@ -7,7 +7,7 @@ import { checkMailPage } from '../pages/sign-up.ts';
 import { passwordFault } from '../passwords/password-rules.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
-import type { User } from '../store/store.ts';
+import type { User } from '../store/users.ts';
 import { countMail } from './mail-limits.ts';
 import { hashMailedToken, newMailedToken, readUserToken, type UserToken } from './mailed-token.ts';
 import { deadLink, type PublicRequest, publicPage, tooManyMails } from './public-form.ts';

@@ -1,6 +1,6 @@
 import { nameFault } from '../protocol/name.ts';
 import { param } from '../protocol/parameters.ts';
-import type { ProfileChanges } from '../store/store.ts';
+import type { ProfileChanges } from '../store/users.ts';
 
 export type ProfileInput = {
   readonly name: string;

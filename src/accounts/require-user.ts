@@ -5,7 +5,7 @@ import type { Handler, HttpRequest } from '../http/request.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
 import type { Frame } from '../pages/layout.ts';
 import { messagePage } from '../pages/message.ts';
-import type { User } from '../store/store.ts';
+import type { User } from '../store/users.ts';
 import { Browser } from './browser.ts';
 import { loginPath } from './return-to.ts';
 

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { newId } from '../protocol/credentials.ts';
-import type { SecurityEventKind } from '../store/account-records.ts';
+import type { SecurityEventKind } from '../store/security-events.ts';
 
 /** Takes down what happened to an account, from where. Two of one id are one event. */
 export async function recordEvent(

@@ -8,7 +8,7 @@ import { newId } from '../protocol/credentials.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { nameFault } from '../protocol/name.ts';
 import { param } from '../protocol/parameters.ts';
-import type { SignUp } from '../store/account-records.ts';
+import type { SignUp } from '../store/sign-ups.ts';
 import { countMail } from './mail-limits.ts';
 import { hashMailedToken, isMailedToken, newMailedToken } from './mailed-token.ts';
 import { deadLink, type PublicRequest, publicPage, tooManyMails } from './public-form.ts';

@@ -17,7 +17,9 @@ import {
   SCOPE_NAMES,
   type ScopeSet,
 } from '../protocol/scope.ts';
-import type { Application, ApplicationSecret, Store } from '../store/store.ts';
+import type { ApplicationSecret } from '../store/application-secrets.ts';
+import type { Application } from '../store/applications.ts';
+import type { Store } from '../store/store.ts';
 import { withStore } from './database.ts';
 import { DAY, parseOverlap } from './duration-option.ts';
 import {

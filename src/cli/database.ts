@@ -2,8 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { type Config, readConfig } from '../config.ts';
 import { DatabaseUnavailable, OutcomeUnknown } from '../store/drivers/driver.ts';
-import { openStore } from '../store/open.ts';
-import type { Store } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
 import { CommandFailed } from './output.ts';
 
 export type Opened = {

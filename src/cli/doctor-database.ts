@@ -3,9 +3,9 @@ import { type Config, isPostgres } from '../config.ts';
 import { loadSecret, secretExists } from '../keys/secret-file.ts';
 import { matchesFingerprint } from '../keys/secret-fingerprint.ts';
 import type { Driver, Row } from '../store/drivers/driver.ts';
+import { openDriver } from '../store/drivers/open-driver.ts';
 import { allMigrations } from '../store/migrations.ts';
-import { openDriver } from '../store/open.ts';
-import { SqlSigningKeys } from '../store/signing-keys.ts';
+import { SqlSecretFingerprint } from '../store/secret-fingerprint.ts';
 import { inWords, sqlitePath } from './database.ts';
 import { type Finding, fault, ok, warning } from './doctor-check.ts';
 
@@ -111,7 +111,7 @@ async function schema(driver: Driver): Promise<{ findings: Finding[]; current: b
 }
 
 async function secret(driver: Driver, config: Config): Promise<Finding[]> {
-  const fingerprint = await new SqlSigningKeys(driver).fingerprint();
+  const fingerprint = await new SqlSecretFingerprint(driver).find();
   if (!secretExists(config) || fingerprint === undefined) return [];
   if (await matchesFingerprint(loadSecret(config), fingerprint))
     return [ok('The secret is the one this database belongs to.')];

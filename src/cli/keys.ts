@@ -42,7 +42,7 @@ function listKeys(): Promise<Result> {
 
 async function statesOf({ store, config }: Opened): Promise<ScheduledKeyState[]> {
   const keyring = new Keyring('a list needs no secret', maxTokenTtlMs(config));
-  await keyring.reload(store.keys, Date.now());
+  await keyring.reload(store.signingKeys, Date.now());
   return keyring.states(Date.now());
 }
 
@@ -69,13 +69,13 @@ const stateJson = ({ key, state, endsAt }: ScheduledKeyState) => ({
 
 function rotateKeys(): Promise<Result> {
   return withStore(async ({ store, config }) => {
-    if (!(await claimDatabase(store.keys, loadSecret(config))))
+    if (!(await claimDatabase(store.secretFingerprint, loadSecret(config))))
       throw new CommandFailed('This database belongs to another POSTERN_SECRET: no key was made.');
-    const records = await store.keys.list();
+    const records = await store.signingKeys.list();
     const number = Math.max(1, ...records.map((record) => record.number)) + 1;
     if (number > MAX_NUMBER) throw new CommandFailed(`All ${MAX_NUMBER} key numbers are used up.`);
     const salt = randomBytes(SALT_BYTES).toString('base64url');
-    if (!(await store.keys.add({ number, salt, createdAt: Date.now() })))
+    if (!(await store.signingKeys.add({ number, salt, createdAt: Date.now() })))
       throw new CommandFailed('Another key was made at the same moment. See: bin/postern keys list');
     return {
       text:
@@ -89,7 +89,7 @@ function rotateKeys(): Promise<Result> {
 function adoptPresentSecret({ yes }: { yes?: boolean }): Promise<Result> {
   return withStore(async ({ store, config }) => {
     const secret = loadSecret(config);
-    if (await claimDatabase(store.keys, secret))
+    if (await claimDatabase(store.secretFingerprint, secret))
       return { text: 'This database belongs to this secret already.', json: { adopted: false } };
     if (!yes) {
       throw new CommandFailed(
@@ -97,7 +97,7 @@ function adoptPresentSecret({ yes }: { yes?: boolean }): Promise<Result> {
           'applications again. Add --yes if that is what you want.',
       );
     }
-    await adoptSecret(store.keys, secret);
+    await adoptSecret(store.secretFingerprint, secret);
     return {
       text: 'This database now belongs to the present secret. Start every node with it.',
       json: { adopted: true },

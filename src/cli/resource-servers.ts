@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { newResourceServerSecret } from '../protocol/client-secret.ts';
 import { nameFault } from '../protocol/name.ts';
-import type { ResourceServer } from '../store/store.ts';
+import type { ResourceServer } from '../store/resource-servers.ts';
 import { withStore } from './database.ts';
 import {
   addAction,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import type { Store, SweepPosition, SweptRange } from '../store/store.ts';
+import type { SweepPosition, SweptRange } from '../store/grants.ts';
+import type { Store } from '../store/store.ts';
 import { withStore } from './database.ts';
 import { addAction, CommandFailed, type Result, readableTime } from './output.ts';
 import { ProgressBar } from './progress.ts';

@@ -13,8 +13,7 @@ import { claimDatabase } from '../keys/secret-fingerprint.ts';
 import { Mailer } from '../mail/mailer.ts';
 import { loadObservers, observeDatabase } from '../observability/observers.ts';
 import { PasswordHasher } from '../passwords/password-hasher.ts';
-import { openStore, type StoreOptions } from '../store/open.ts';
-import type { Store } from '../store/store.ts';
+import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 import { Sweeper } from '../sweeper.ts';
 import { inWords } from './database.ts';
 import { listenForScrapes, listenForWorkersScrapes } from './metrics-listener.ts';
@@ -61,7 +60,7 @@ async function serveHere(config: Config): Promise<void> {
   const options = { connections: config.databaseConnections, observe: observeDatabase(observers) };
   await openAtStart(config, options, async (store, secret) => {
     const keys = new Keyring(secret, maxTokenTtlMs(config));
-    await keys.reload(store.keys, Date.now());
+    await keys.reload(store.signingKeys, Date.now());
     const [passwords, mailer] = [new PasswordHasher(), new Mailer(config, log)];
     const services = { store, keys, passwords, mailer };
     await run({ ...observers, ...services, config, now: Date.now, log, logDestination }, keys);
@@ -79,7 +78,7 @@ async function openAtStart(
   const store = openStore(config.databaseUrl, options);
   try {
     await store.migrate();
-    if (!(await claimDatabase(store.keys, secret))) throw new CommandFailed(WRONG_SECRET);
+    if (!(await claimDatabase(store.secretFingerprint, secret))) throw new CommandFailed(WRONG_SECRET);
     await next(store, secret);
   } catch (error) {
     await store.close();
@@ -100,7 +99,9 @@ async function run(app: App, keys: Keyring): Promise<void> {
     .catch(explainListenError(config.host, config.port, 'POSTERN_PORT'));
   const sweeper = new Sweeper(app);
   sweeper.start();
-  keys.watch(store.keys, Date.now, (error) => log.warn({ err: error }, 'the sealing keys could not be read'));
+  keys.watch(store.signingKeys, Date.now, (error) =>
+    log.warn({ err: error }, 'the sealing keys could not be read'),
+  );
   const flushing = setInterval(() => log.flush(), 1_000).unref();
 
   let stopping = false;

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { type Config, databaseUrlIsRight, isPostgres, readConfig } from '../config.ts';
 import { loadSecret, secretExists, secretPath } from '../keys/secret-file.ts';
 import { claimDatabase } from '../keys/secret-fingerprint.ts';
-import { openStore } from '../store/open.ts';
+import { openStore } from '../store/store.ts';
 import { TransferRefused, type TransferredTable, transfer } from '../store/transfer.ts';
 import { inWords } from './database.ts';
 import { addAction, CommandFailed, failOn, type Result, table } from './output.ts';
@@ -51,7 +51,7 @@ async function runTransfer(options: Options): Promise<Result> {
 async function prepare(config: Config, to: string): Promise<void> {
   await withSchema(config, config.databaseUrl, async (store) => {
     const known = secretExists(config);
-    if (known && !(await claimDatabase(store.keys, loadSecret(config)))) {
+    if (known && !(await claimDatabase(store.secretFingerprint, loadSecret(config)))) {
       throw new CommandFailed(
         'Nothing was transferred: POSTERN_SECRET is not the one that the tokens of this database are sealed with.',
       );

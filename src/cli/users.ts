@@ -6,7 +6,8 @@ import { passwordFault } from '../passwords/password-rules.ts';
 import { newId } from '../protocol/credentials.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { nameFault } from '../protocol/name.ts';
-import type { Store, User } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
+import type { User } from '../store/users.ts';
 import { withStore } from './database.ts';
 import {
   addAction,

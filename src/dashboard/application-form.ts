@@ -14,7 +14,7 @@ import {
   type ScopeSet,
   scopeOf,
 } from '../protocol/scope.ts';
-import type { Application, ApplicationChanges } from '../store/store.ts';
+import type { Application, ApplicationChanges } from '../store/applications.ts';
 
 export type ReadForm =
   | { readonly input: ApplicationInput; readonly changes: ApplicationChanges }

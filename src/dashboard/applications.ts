@@ -7,7 +7,7 @@ import { liveSecrets } from './secret-view.ts';
 /** GET /dashboard */
 export const showApplications = requireUser(async (app, { http, user, frame }) => {
   const now = app.now();
-  const all = await app.store.applications.ownedBy(user.id).list();
+  const all = await app.store.ownedApplications(user.id).list();
   const applications = all.filter(({ clientId }) => !isPlayground(clientId));
   const content = dashboardPage({
     frame,

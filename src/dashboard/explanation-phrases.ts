@@ -1,5 +1,5 @@
 import { duration } from '../pages/parts.ts';
-import type { LogDetails, LogEntry } from '../store/request-records.ts';
+import type { LogDetails, LogEntry } from '../store/request-log.ts';
 
 /** What a reason is told with: the entry, and the success that used the same code or token before it. */
 export type Told = {

@@ -1,5 +1,5 @@
 import { duration } from '../pages/parts.ts';
-import type { LogEntry } from '../store/request-records.ts';
+import type { LogEntry } from '../store/request-log.ts';
 import {
   AGAIN,
   day,

@@ -1,6 +1,6 @@
 import { duration } from '../pages/parts.ts';
 import { network } from '../protocol/address.ts';
-import type { Incident, Presentation } from '../store/request-records.ts';
+import type { Incident, Presentation } from '../store/incidents.ts';
 
 export type Diagnosis = {
   readonly kind: 'parallel' | 'retry' | 'shared' | 'leak' | 'unclear';

@@ -12,7 +12,7 @@ const MAX_SHOWN = 100;
 export const showIncidents = requireOwnedApp(async (app, { application, frame }) => {
   const { clientId, name } = application;
   await RequestLog.of(app).flush();
-  const incidents = await app.store.requestLog.listIncidents(clientId, MAX_SHOWN);
+  const incidents = await app.store.incidents.list(clientId, MAX_SHOWN);
   const judged = incidents.map((incident) => ({ ...incident, diagnosis: diagnose(incident) }));
   return htmlResponse(incidentsPage({ frame, clientId, name, incidents: judged }));
 });
@@ -22,7 +22,7 @@ export const showIncident = requireOwnedApp(async (app, { http, application, fra
   const { clientId, name } = application;
   const id = parameter(http, 'id');
   await RequestLog.of(app).flush();
-  const incident = isId(id) ? await app.store.requestLog.findIncident(clientId, id) : undefined;
+  const incident = isId(id) ? await app.store.incidents.find(clientId, id) : undefined;
   if (!incident) return notFound();
   const later = (await app.store.requestLog.listByGrant(clientId, incident.grantTail))
     .map(presentationOf)

@@ -6,7 +6,7 @@ import { newSecretPage } from '../pages/new-secret.ts';
 import { newClientId } from '../protocol/application.ts';
 import { newClientSecret } from '../protocol/client-secret.ts';
 import { newId } from '../protocol/credentials.ts';
-import type { OwnedApplications } from '../store/store.ts';
+import type { SqlOwnedApplications } from '../store/owned-applications.ts';
 import { BLANK, readApplicationForm } from './application-form.ts';
 import { CreationLimit } from './creation-limit.ts';
 import { applicationPath, isId } from './require-owned-app.ts';
@@ -23,7 +23,7 @@ export const showNewApplication = requireUser((_app, { frame }) =>
 export const createApplication = requireUser(
   async (app, request) => {
     const { user, form, frame } = request;
-    const applications = app.store.applications.ownedBy(user.id);
+    const applications = app.store.ownedApplications(user.id);
     const formId = formIdOf(form);
     const earlier = await applications.createdBy(formId);
     if (earlier !== undefined) return toCreated(applications, earlier);
@@ -48,10 +48,10 @@ export const createApplication = requireUser(
 );
 
 async function create(
-  applications: OwnedApplications,
+  applications: SqlOwnedApplications,
   { frame }: UserRequest,
   limit: CreationLimit,
-  application: Parameters<OwnedApplications['create']>[0],
+  application: Parameters<SqlOwnedApplications['create']>[0],
   formId: string,
 ): Promise<HttpResponse> {
   const result = await applications.create(application, formId).catch(async (error) => {
@@ -68,7 +68,7 @@ async function create(
   });
 }
 
-async function toCreated(applications: OwnedApplications, clientId: string): Promise<HttpResponse> {
+async function toCreated(applications: SqlOwnedApplications, clientId: string): Promise<HttpResponse> {
   const there = await applications.find(clientId);
   return redirect(there ? `${applicationPath(clientId)}?done=created` : '/dashboard');
 }

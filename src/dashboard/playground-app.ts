@@ -3,7 +3,7 @@ import type { App } from '../app.ts';
 import { PLAYGROUND_PREFIX } from '../protocol/application.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
 import { NO_SCOPE, parseScope } from '../protocol/scope.ts';
-import type { User } from '../store/store.ts';
+import type { User } from '../store/users.ts';
 
 /** A developer's own built-in application. */
 export type PlaygroundApp = {

@@ -8,7 +8,7 @@ import { messagePage } from '../pages/message.ts';
 import { requestPage } from '../pages/request.ts';
 import { CHOICES, requestsPage } from '../pages/requests.ts';
 import { RequestLog } from '../request-log/request-log.ts';
-import type { LogEntry, LogFilter } from '../store/request-records.ts';
+import type { LogEntry, LogFilter } from '../store/request-log.ts';
 import { explain, remarkOn, titleOf } from './failure-explanations.ts';
 import { applicationPath, isId, notFound, parameter, requireOwnedApp } from './require-owned-app.ts';
 
@@ -74,7 +74,10 @@ export const showRequest = requireOwnedApp(async (app, { http, application, fram
   const log = app.store.requestLog;
   const entry = isId(id) ? await log.find(clientId, id) : undefined;
   if (!entry) return notFound();
-  const [earlier, incident] = await Promise.all([firstUse(app, entry), log.findIncident(clientId, id)]);
+  const [earlier, incident] = await Promise.all([
+    firstUse(app, entry),
+    app.store.incidents.find(clientId, id),
+  ]);
   const explained = explain(entry, earlier);
   const title = titleOf(entry);
   const props = { entry, title, explained, remark: remarkOn(entry), incident: incident?.id };

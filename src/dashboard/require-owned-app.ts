@@ -5,12 +5,13 @@ import type { HttpRequest } from '../http/request.ts';
 import type { HttpResponse } from '../http/response.ts';
 import { messagePage } from '../pages/message.ts';
 import { NOT_FOUND } from '../protocol/errors.ts';
-import type { Application, OwnedApplications } from '../store/store.ts';
+import type { Application } from '../store/applications.ts';
+import type { SqlOwnedApplications } from '../store/owned-applications.ts';
 
 /** A request of an application's owner, about that application. */
 export type OwnedAppRequest = UserRequest & {
   readonly application: Application;
-  readonly applications: OwnedApplications;
+  readonly applications: SqlOwnedApplications;
 };
 
 /** Every id in an address of the dashboard looks like this; anything else is not worth a question to the database. */
@@ -24,7 +25,7 @@ export function requireOwnedApp(
 ) {
   return requireUser(async (app, request) => {
     const clientId = parameter(request.http, 'client_id');
-    const applications = app.store.applications.ownedBy(request.user.id);
+    const applications = app.store.ownedApplications(request.user.id);
     const application = isId(clientId) ? await applications.find(clientId) : undefined;
     if (!application) return notFound();
     return handler(app, { ...request, application, applications });

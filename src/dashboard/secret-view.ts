@@ -1,5 +1,6 @@
 import type { SecretState, SecretView } from '../pages/application-secrets.ts';
-import type { Application, ApplicationSecret } from '../store/store.ts';
+import type { ApplicationSecret } from '../store/application-secrets.ts';
+import type { Application } from '../store/applications.ts';
 
 /** An application in use renews its tokens about every hour; what a whole day does not use is not in use. */
 const IN_USE_MS = 24 * 3600 * 1000;

@@ -4,7 +4,7 @@ import { type UsageBar, usagePage } from '../pages/usage.ts';
 import { estimate } from '../protocol/distinct-count.ts';
 import { RequestLog } from '../request-log/request-log.ts';
 import { DAY_MS, HOUR_MS } from '../request-log/usage-counts.ts';
-import type { UsageHour } from '../store/request-records.ts';
+import type { UsageHour } from '../store/usage.ts';
 import { titleOf } from './failure-explanations.ts';
 import { requireOwnedApp } from './require-owned-app.ts';
 

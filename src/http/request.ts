@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { App } from '../app.ts';
 import { parseForm } from '../protocol/parameters.ts';
-import type { LoggedEndpoint } from '../store/request-records.ts';
+import type { LoggedEndpoint } from '../store/request-log.ts';
 import type { HttpResponse } from './response.ts';
 
 export type Handler = (app: App, request: HttpRequest) => Promise<HttpResponse> | HttpResponse;

@@ -1,6 +1,6 @@
+import type { GrantRef } from '../protocol/credentials.ts';
 import { type ErrorCode, type ProtocolError, protocolError } from '../protocol/errors.ts';
-import type { LogDetails } from '../store/request-records.ts';
-import type { GrantRef } from '../store/store.ts';
+import type { LogDetails } from '../store/request-log.ts';
 
 /**
  * What a request comes back as: a value, written to the wire in one place (server.ts).

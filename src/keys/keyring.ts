@@ -2,7 +2,7 @@ import { hkdfSync } from 'node:crypto';
 import type { Config } from '../config.ts';
 import { deriveSigningKey, TokenSigner } from '../protocol/credentials.ts';
 import { type ScheduledKeyState, schedule } from '../protocol/key-schedule.ts';
-import type { KeyStore, SigningKeyRecord } from '../store/store.ts';
+import type { SigningKeyRecord, SqlSigningKeys } from '../store/signing-keys.ts';
 import { Signer } from './signer.ts';
 
 const RELOAD_INTERVAL_MS = 1_000;
@@ -39,7 +39,7 @@ export class Keyring implements Keys {
     return this.#tokenSigner;
   }
 
-  async reload(store: KeyStore, now: number): Promise<void> {
+  async reload(store: SqlSigningKeys, now: number): Promise<void> {
     this.#records = await store.list();
     for (const { number } of this.#records)
       if (!this.#firstReadAt.has(number)) this.#firstReadAt.set(number, now);
@@ -52,7 +52,7 @@ export class Keyring implements Keys {
   }
 
   /** Reloads every second until stop(). A failed reload is made up for by the next one. */
-  watch(store: KeyStore, now: () => number, onError: (error: unknown) => void): void {
+  watch(store: SqlSigningKeys, now: () => number, onError: (error: unknown) => void): void {
     this.#timer = setTimeout(async () => {
       await this.reload(store, now()).catch(onError);
       if (this.#timer) this.watch(store, now, onError);

@@ -1,5 +1,5 @@
 import { PasswordHasher } from '../passwords/password-hasher.ts';
-import type { KeyStore } from '../store/store.ts';
+import type { SqlSecretFingerprint } from '../store/secret-fingerprint.ts';
 
 /**
  * The database keeps a slow hash of the secret, so that a node with another secret does not start:
@@ -7,11 +7,11 @@ import type { KeyStore } from '../store/store.ts';
  *
  * Returns whether the database belongs to this secret. A new database belongs to the first one that claims it.
  */
-export async function claimDatabase(store: KeyStore, secret: string): Promise<boolean> {
-  const stored = await store.fingerprint();
+export async function claimDatabase(store: SqlSecretFingerprint, secret: string): Promise<boolean> {
+  const stored = await store.find();
   if (stored !== undefined) return matchesFingerprint(secret, stored);
   const candidate = await fingerprintOf(secret);
-  const first = await store.keepFingerprint(candidate);
+  const first = await store.keepFirst(candidate);
   return first === candidate || matchesFingerprint(secret, first);
 }
 
@@ -19,8 +19,8 @@ export const matchesFingerprint = (secret: string, fingerprint: string): Promise
   new PasswordHasher().verify(secret, fingerprint);
 
 /** Makes the database belong to this secret, whichever it belonged to. */
-export async function adoptSecret(store: KeyStore, secret: string): Promise<void> {
-  await store.replaceFingerprint(await fingerprintOf(secret));
+export async function adoptSecret(store: SqlSecretFingerprint, secret: string): Promise<void> {
+  await store.replace(await fingerprintOf(secret));
 }
 
 const fingerprintOf = (secret: string): Promise<string> => new PasswordHasher().hash(secret);

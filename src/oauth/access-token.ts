@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import type { AccessToken } from '../protocol/credentials.ts';
-import type { AccessRead } from '../store/store.ts';
+import type { AccessRead } from '../store/grants.ts';
 
 export type AccessTokenCheck =
   | (AccessRead & { readonly outcome: 'live'; readonly token: AccessToken })

@@ -20,8 +20,9 @@ import { errorUri, protocolError } from '../protocol/errors.ts';
 import { param } from '../protocol/parameters.ts';
 import { nearest, redirectWith } from '../protocol/redirect-uri.ts';
 import { formatScope, includes, type ScopeSet, scopeNames, scopeOf } from '../protocol/scope.ts';
-import type { LogDetails } from '../store/request-records.ts';
-import type { Application, User } from '../store/store.ts';
+import type { Application } from '../store/applications.ts';
+import type { LogDetails } from '../store/request-log.ts';
+import type { User } from '../store/users.ts';
 
 /** How long a consent screen may stand open before it is answered. */
 const CONSENT_TTL_MS = 60 * 60_000;

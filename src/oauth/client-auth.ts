@@ -10,8 +10,8 @@ import {
 import { hashClientSecret, secretMatches } from '../protocol/client-secret.ts';
 import type { ErrorCode } from '../protocol/errors.ts';
 import { decode, param, parseBody, parseForm } from '../protocol/parameters.ts';
-import type { LogDetails } from '../store/request-records.ts';
-import type { Application } from '../store/store.ts';
+import type { Application } from '../store/applications.ts';
+import type { LogDetails } from '../store/request-log.ts';
 import { ClientLimits, type RequestLimit } from './client-limits.ts';
 import { refusedSecret } from './failure-details.ts';
 

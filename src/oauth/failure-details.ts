@@ -1,11 +1,12 @@
 import type { Diagnostics } from '../http/response.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
+import type { GrantRef } from '../protocol/credentials.ts';
 import { param } from '../protocol/parameters.ts';
 import { challengeOf } from '../protocol/pkce.ts';
 import { formatScope } from '../protocol/scope.ts';
-import type { GrantState } from '../store/grant-state.ts';
-import type { LogDetails } from '../store/request-records.ts';
-import type { Application, GrantRef, RefusedReason } from '../store/store.ts';
+import type { Application } from '../store/applications.ts';
+import type { GrantState, RefusedReason } from '../store/grants.ts';
+import type { LogDetails } from '../store/request-log.ts';
 import type { ValidationFailure } from './client-auth.ts';
 
 /**

@@ -6,7 +6,7 @@ import { hashClientSecret, secretMatches } from '../protocol/client-secret.ts';
 import { param } from '../protocol/parameters.ts';
 import { RateWindows, rateLimitState } from '../protocol/rate-window.ts';
 import { formatScope } from '../protocol/scope.ts';
-import type { ResourceServer } from '../store/store.ts';
+import type { ResourceServer } from '../store/resource-servers.ts';
 import { checkAccessToken } from './access-token.ts';
 import { readClientParameters } from './client-auth.ts';
 

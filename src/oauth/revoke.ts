@@ -27,7 +27,7 @@ export const revoke: ClientEndpoint = {
     const accessToken = tokenSigner.verifyAccessToken(text);
     if (!accessToken || accessToken.expiresAt <= now)
       return jsonResponse(REVOKED, { reason: 'nothing_revoked' });
-    await app.store.grants.revokeAccessToken(accessToken, application.clientId, accessToken.expiresAt);
+    await app.store.revokedAccessTokens.add(accessToken, application.clientId, accessToken.expiresAt);
     return jsonResponse(REVOKED, { reason: 'access_token_revoked' });
   },
 };

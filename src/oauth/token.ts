@@ -1,10 +1,10 @@
 import type { App } from '../app.ts';
 import { errorResponse, type HttpResponse, jsonResponse } from '../http/response.ts';
+import type { GrantRef } from '../protocol/credentials.ts';
 import { protocolError, REUSED_REFRESH_TOKEN } from '../protocol/errors.ts';
 import { param } from '../protocol/parameters.ts';
 import { challengeOf } from '../protocol/pkce.ts';
 import { formatScope, parseScope, type ScopeSet, UNKNOWN_SCOPE } from '../protocol/scope.ts';
-import type { GrantRef } from '../store/store.ts';
 import type { ClientEndpoint, ClientRequest } from './client-auth.ts';
 import {
   missing,

@@ -1,5 +1,5 @@
-import type { SecurityEvent, SecurityEventKind } from '../store/account-records.ts';
-import type { Session } from '../store/store.ts';
+import type { SecurityEvent, SecurityEventKind } from '../store/security-events.ts';
+import type { Session } from '../store/sessions.ts';
 import { deviceWords } from './device.ts';
 import { type Html, html } from './html.ts';
 import type { Frame } from './layout.ts';

@@ -1,5 +1,5 @@
 import type { ProfileFaults, ProfileInput } from '../accounts/profile.ts';
-import type { User } from '../store/store.ts';
+import type { User } from '../store/users.ts';
 import { type ActivityProps, activityPanel, type SessionsProps, sessionsPanel } from './account-activity.ts';
 import { type Html, html } from './html.ts';
 import { shellLayout } from './layout.ts';

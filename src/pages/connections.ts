@@ -1,5 +1,5 @@
 import { type ScopeName, type ScopeSet, scopeNames } from '../protocol/scope.ts';
-import type { Connection } from '../store/store.ts';
+import type { Connection } from '../store/grants.ts';
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
 import { ago, csrfField, emptyState, moment, notice } from './parts.ts';

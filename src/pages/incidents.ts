@@ -1,4 +1,4 @@
-import type { Incident, Presentation } from '../store/request-records.ts';
+import type { Incident, Presentation } from '../store/incidents.ts';
 import { applicationHead } from './application-tabs.ts';
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';

@@ -1,5 +1,5 @@
 import { diff } from '../protocol/text-diff.ts';
-import type { LogEntry } from '../store/request-records.ts';
+import type { LogEntry } from '../store/request-log.ts';
 import { applicationHead } from './application-tabs.ts';
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';

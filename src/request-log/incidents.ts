@@ -2,7 +2,8 @@ import type { App } from '../app.ts';
 import type { LogEntryDiagnostics } from '../http/response.ts';
 import { incidentMail } from '../mail/mail-texts.ts';
 import { isPlayground } from '../protocol/application.ts';
-import type { Incident, LogEntry, Presentation } from '../store/request-records.ts';
+import type { Incident, Presentation } from '../store/incidents.ts';
+import type { LogEntry } from '../store/request-log.ts';
 
 /** A storm of incidents sends one mail. */
 const MAIL_EVERY_MS = 3_600_000;
@@ -24,7 +25,7 @@ export async function recordIncident(
   const foreign = { ...presentationOf(entry), reason: 'by_another_application', address: '', userAgent: '' };
   const presentations = own ? earlier.map(presentationOf) : [...earlier.map(presentationOf), foreign];
   const { id, at, grantTail, generation } = entry;
-  await app.store.requestLog.recordIncident({
+  await app.store.incidents.record({
     clientId,
     id,
     at,

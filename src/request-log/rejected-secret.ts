@@ -1,12 +1,13 @@
 import type { LogEntryDiagnostics } from '../http/response.ts';
-import type { LogDetails, RequestLogStore } from '../store/request-records.ts';
-import type { Application } from '../store/store.ts';
+import type { Application } from '../store/applications.ts';
+import type { LogDetails } from '../store/request-log.ts';
+import type { SqlRetiredSecrets } from '../store/retired-secrets.ts';
 
 type Explained = { readonly reason: string; readonly details: LogDetails };
 
 /** Why an application's credentials were refused. Runs when nobody waits for it any more. */
 export async function explainSecret(
-  log: RequestLogStore,
+  retiredSecrets: SqlRetiredSecrets,
   application: Application,
   secret: NonNullable<LogEntryDiagnostics['rejectedSecret']>,
 ): Promise<Explained> {
@@ -15,7 +16,7 @@ export async function explainSecret(
   if (known?.expiresAt) return { reason: 'secret_expired', details: { tail, ended_at: known.expiresAt } };
   if (known && application.disabledAt !== null)
     return { reason: 'application_disabled', details: { disabled_by: application.disabledBy ?? 'operator' } };
-  const ended = known ? undefined : await log.findRetiredSecret(application.clientId, hash);
+  const ended = known ? undefined : await retiredSecrets.find(application.clientId, hash);
   if (ended) return { reason: `secret_${ended.retiredReason}`, details: { tail, ended_at: ended.retiredAt } };
   const padded = application.secrets.some((one) => one.hash === trimmed);
   const tails = application.secrets.map((one) => `…${one.tail}`).join(', ');

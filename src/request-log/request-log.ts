@@ -1,8 +1,9 @@
 import type { App } from '../app.ts';
 import type { CompletedRequest } from '../http/request.ts';
 import type { Diagnostics, HttpResponse, LogEntryDiagnostics } from '../http/response.ts';
-import type { LogDetails, LogEntry, LoggedEndpoint } from '../store/request-records.ts';
-import type { Application, GrantRef } from '../store/store.ts';
+import type { GrantRef } from '../protocol/credentials.ts';
+import type { Application } from '../store/applications.ts';
+import type { LogDetails, LogEntry, LoggedEndpoint } from '../store/request-log.ts';
 import { EntryBudget } from './entry-budget.ts';
 import { recordIncident } from './incidents.ts';
 import { explainSecret } from './rejected-secret.ts';
@@ -204,7 +205,7 @@ export class RequestLog {
     const { diagnostics, known: _known, method, ...rest } = observed;
     const { rejectedSecret, ref, details = {} } = diagnostics.logEntry ?? {};
     const why = rejectedSecret
-      ? await explainSecret(this.#app.store.requestLog, application, rejectedSecret)
+      ? await explainSecret(this.#app.store.retiredSecrets, application, rejectedSecret)
       : { reason: diagnostics.reason ?? resultOf(observed.endpoint, method, ref), details };
     // Of a success the ref is what was issued: what was presented is the one before it.
     const issued = observed.endpoint === 'token' && observed.error === '' ? 1 : 0;

@@ -1,6 +1,6 @@
 import type { App } from '../app.ts';
 import { registerOf } from '../protocol/distinct-count.ts';
-import type { UsageHour, UserRegister } from '../store/request-records.ts';
+import type { UsageHour, UserRegister } from '../store/usage.ts';
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;

@@ -1,9 +1,78 @@
-import { APPLICATION_COLUMNS, applicationOf, insertApplication, insertSecret } from './application-rows.ts';
+import type { ScopeSet } from '../protocol/scope.ts';
+import { type ApplicationSecret, insertSecret, secretOf } from './application-secrets.ts';
 import type { Driver, Row, Statement } from './drivers/driver.ts';
-import { SqlOwnedApplications } from './owned-applications.ts';
 import { rememberReplacedSecrets } from './retired-secrets.ts';
 import { SecretLastUsed } from './secret-last-used.ts';
-import type { Application, ApplicationStore, NewApplication, OwnedApplications } from './store.ts';
+
+export type Application = {
+  readonly clientId: string;
+  readonly ownerId: string;
+  readonly name: string;
+  readonly homepageUrl: string | null;
+  readonly redirectUris: readonly string[];
+  /** Every scope it may ask for; those in `optionalScope` the user may leave out. */
+  readonly scope: ScopeSet;
+  readonly optionalScope: ScopeSet;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly disabledAt: number | null;
+  /** What the operator disabled its owner cannot enable. */
+  readonly disabledBy: 'owner' | 'operator' | null;
+  readonly secrets: readonly ApplicationSecret[];
+};
+
+export type NewApplication = Pick<
+  Application,
+  'clientId' | 'ownerId' | 'name' | 'redirectUris' | 'scope' | 'optionalScope'
+> & { readonly homepageUrl?: string | null; readonly secret: string; readonly now: number };
+
+export type ApplicationChanges = Pick<
+  Application,
+  'name' | 'homepageUrl' | 'redirectUris' | 'scope' | 'optionalScope'
+>;
+
+export const APPLICATION_COLUMNS = `client_id, owner_id, name, homepage_url, redirect_uris, scope, optional_scope,
+  created_at, updated_at, disabled_at, disabled_by`;
+
+export function insertApplication(application: NewApplication): Statement {
+  const {
+    clientId,
+    ownerId,
+    name,
+    homepageUrl = null,
+    redirectUris,
+    scope,
+    optionalScope,
+    now,
+  } = application;
+  const uris = JSON.stringify(redirectUris);
+  return {
+    sql: `INSERT INTO applications
+        (client_id, owner_id, name, homepage_url, redirect_uris, scope, optional_scope, created_at, updated_at)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
+    values: [clientId, ownerId, name, homepageUrl, uris, scope, optionalScope, now],
+  };
+}
+
+const nullableNumber = (value: Row[string] | undefined): number | null =>
+  value === null ? null : Number(value);
+
+export function applicationOf(row: Row, secrets: readonly Row[]): Application {
+  return {
+    clientId: row.client_id as string,
+    ownerId: row.owner_id as string,
+    name: row.name as string,
+    homepageUrl: row.homepage_url as string | null,
+    redirectUris: JSON.parse(row.redirect_uris as string) as string[],
+    scope: Number(row.scope),
+    optionalScope: Number(row.optional_scope),
+    createdAt: Number(row.created_at),
+    updatedAt: Number(row.updated_at),
+    disabledAt: nullableNumber(row.disabled_at),
+    disabledBy: row.disabled_by as Application['disabledBy'],
+    secrets: secrets.map(secretOf),
+  };
+}
 
 const MAX_CACHED = 10_000;
 /** Every client_id that was ever given out looks like this; anything else is not worth a question to the database. */
@@ -13,17 +82,19 @@ const CLIENT_ID = /^[A-Za-z0-9_-]{1,64}$/;
  * Every token request needs its application, and applications hardly ever change, so
  * they are kept in memory until this process or another changes one.
  */
-export class SqlApplications implements ApplicationStore {
+export class SqlApplications {
   readonly #driver: Driver;
-  readonly #uses: SecretLastUsed;
+  /** Uses of secrets that may not be written yet. */
+  readonly secretLastUsed: SecretLastUsed;
   #cache = new Map<string, Application>();
 
   constructor(driver: Driver) {
     this.#driver = driver;
-    this.#uses = new SecretLastUsed(driver);
+    this.secretLastUsed = new SecretLastUsed(driver);
     driver.onExternalChange(() => this.#forgetAll());
   }
 
+  /** From memory; a change made by any process is seen within a second. */
   find(clientId: string): Promise<Application | undefined> | Application {
     return this.#cache.get(clientId) ?? this.#load(clientId);
   }
@@ -47,18 +118,13 @@ export class SqlApplications implements ApplicationStore {
     return application;
   }
 
-  ownedBy(ownerId: string): OwnedApplications {
-    return new SqlOwnedApplications(this.#driver, this.#uses, ownerId, (statements) =>
-      this.#change(statements),
-    );
-  }
-
+  /** Called for every authenticated request, so it only remembers the time; a timer writes it. */
   recordSecretUse(clientId: string, secretId: string, now: number): void {
-    this.#uses.record(clientId, secretId, now);
+    this.secretLastUsed.record(clientId, secretId, now);
   }
 
   close(): Promise<void> {
-    return this.#uses.close();
+    return this.secretLastUsed.close();
   }
 
   async list(): Promise<Application[]> {
@@ -72,17 +138,19 @@ export class SqlApplications implements ApplicationStore {
 
   async create(application: NewApplication): Promise<void> {
     const { clientId, secret, now } = application;
-    await this.#change([insertApplication(application), insertSecret(clientId, secret, now)]);
+    await this.change([insertApplication(application), insertSecret(clientId, secret, now)]);
   }
 
+  /** By the operator. */
   async setDisabled(clientId: string, disabled: boolean, now: number): Promise<boolean> {
     const sql = `UPDATE applications SET disabled_at = $2, disabled_by = $3, updated_at = $4
       WHERE client_id = $1 RETURNING client_id`;
     const values = disabled ? [clientId, now, 'operator', now] : [clientId, null, null, now];
-    const [rows] = await this.#change([{ sql, values }]);
+    const [rows] = await this.change([{ sql, values }]);
     return rows!.length > 0;
   }
 
+  /** Adds a secret; the earlier ones end at `othersExpireAt`. False when there is no such application. */
   async rotateSecret(
     clientId: string,
     secret: string,
@@ -90,7 +158,7 @@ export class SqlApplications implements ApplicationStore {
     now: number,
   ): Promise<boolean> {
     // Two may be live: the newest of those there, until the overlap ends, and the one that is added.
-    const [, , , added] = await this.#change([
+    const [, , , added] = await this.change([
       rememberReplacedSecrets(clientId, now),
       {
         sql: `DELETE FROM application_secrets WHERE client_id = $1 AND id <> (
@@ -108,14 +176,15 @@ export class SqlApplications implements ApplicationStore {
   }
 
   async delete(clientId: string): Promise<boolean> {
-    const [, rows] = await this.#change([
+    const [, rows] = await this.change([
       { sql: 'DELETE FROM application_secrets WHERE client_id = $1', values: [clientId] },
       { sql: 'DELETE FROM applications WHERE client_id = $1 RETURNING client_id', values: [clientId] },
     ]);
     return rows!.length > 0;
   }
 
-  async #change(statements: readonly Statement[]): Promise<Row[][]> {
+  /** Applies the statements in one transaction and makes every process forget the applications it knows. */
+  async change(statements: readonly Statement[]): Promise<Row[][]> {
     const rows = await this.#driver.transaction([...statements, ...this.#driver.notifyStatements]);
     this.#forgetAll();
     return rows;

@@ -1,7 +1,15 @@
 import { type RateWindow, RateWindows } from '../protocol/rate-window.ts';
 import { batchableUpdate } from './drivers/batchable-statement.ts';
 import type { Columns, Driver, Value } from './drivers/driver.ts';
-import type { CounterStore } from './store.ts';
+
+export interface CounterStore {
+  /** Counts one more under this key, over all nodes. A window that opens now begins at `opensAt`. */
+  hit(key: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> | RateWindow;
+  /** Counts one less: what was counted in advance turned out not to count. */
+  refund(key: string, windowMs: number): Promise<void> | void;
+  /** Removes windows that have ended. */
+  sweep(limit: number, now: number): Promise<number> | number;
+}
 
 /** Counters in memory: right where one process serves, as with SQLite. */
 export class MemoryCounters implements CounterStore {

@@ -1,122 +1,124 @@
 import type { Profile } from '../protocol/claims.ts';
-import { SCOPE_NAMES, scopeOf } from '../protocol/scope.ts';
-import { batchableSelect, batchableUpdate } from './drivers/batchable-statement.ts';
+import type { GrantRef } from '../protocol/credentials.ts';
+import type { ScopeSet } from '../protocol/scope.ts';
 import type { Columns, Driver, Row, Value } from './drivers/driver.ts';
-import { grantStateOf } from './grant-state.ts';
-import { RECORD_REVOCATION } from './security-events.ts';
-import type {
-  AccessRead,
-  CodeRedemption,
-  Connection,
-  GrantRef,
-  GrantStore,
-  NewGrant,
-  RedemptionOutcome,
-  RefusedReason,
-  RevokedReason,
-  Rotation,
-  RotationOutcome,
-  SweepPosition,
-  SweptGrants,
-  SweptRange,
-} from './store.ts';
+import {
+  CLASSIFY,
+  CODE_IS_LIVE,
+  CONNECTIONS,
+  CREATE,
+  DISCONNECT,
+  READ_ACCESS,
+  RECORD_REVOCATION,
+  REDEEM,
+  REVOKE,
+  REVOKE_RANGE,
+  REVOKE_REPLAYED,
+  REVOKE_RESTORED,
+  REVOKE_REUSED,
+  ROTATE,
+  SWEEP,
+  SWEEP_RANGE,
+} from './grant-statements.ts';
 
-const USER_ENABLED = 'EXISTS (SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL)';
+export type NewGrant = {
+  readonly userId: string;
+  readonly grantId: string;
+  readonly clientId: string;
+  readonly scope: ScopeSet;
+  readonly redirectUri: string;
+  readonly codeChallenge: string;
+  readonly now: number;
+  readonly expiresAt: number;
+};
 
-const CREATE = `
-  INSERT INTO grants (user_id, id, client_id, scope, generation, expires_at, redirect_uri, code_challenge, created_at)
-  SELECT $1, $2, $3, CAST($4 AS INTEGER), 0, CAST($5 AS BIGINT), $6, $7, CAST($8 AS BIGINT) WHERE ${USER_ENABLED}
-  ON CONFLICT DO NOTHING
-  RETURNING id`;
+export type CodeRedemption = {
+  readonly ref: GrantRef;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  /** Undefined when no usable verifier came with the request: then nothing matches. */
+  readonly codeChallenge: string | undefined;
+  readonly now: number;
+  readonly expiresAt: number;
+};
 
-const CODE_IS_LIVE = `
-  SELECT 1 AS live FROM grants
-  WHERE user_id = $1 AND id = $2 AND generation = 0 AND expires_at > $3 AND revoked_at IS NULL`;
+export type Rotation = {
+  readonly ref: GrantRef;
+  readonly clientId: string;
+  /** What the new access token is to have; undefined for all of the grant's scope. */
+  readonly scope: ScopeSet | undefined;
+  readonly now: number;
+  readonly expiresAt: number;
+  /** A code issued before this can no longer be replayed, so what it was bound to may go. */
+  readonly codesExpiredBefore: number;
+};
 
-const REDEEM = batchableUpdate(['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint'], {
-  table: 'grants',
-  set: 'generation = 1, expires_at = $6, last_used_at = $7',
-  where: `user_id = $1 AND id = $2 AND generation = 0
-    AND client_id = $3 AND redirect_uri = $4 AND code_challenge = $5
-    AND expires_at > $7 AND revoked_at IS NULL AND ${USER_ENABLED}`,
-  returning: 'scope',
-});
+/** Why a link was refused: for the log, never for the client. */
+export type RefusedReason =
+  | 'unknown'
+  | 'expired'
+  | 'ended'
+  | 'wrong_client'
+  | 'wrong_redirect_uri'
+  | 'wrong_verifier'
+  | 'user_disabled'
+  /** Sealed by us, but ahead of the row: only a database restored from a backup can look like this. The grant is cut. */
+  | 'ahead';
 
-/** Keeps what the code was bound to while that code could still be replayed, and drops it with the first rotation after. */
-const ROTATE = batchableUpdate(['text', 'text', 'integer', 'text', 'integer', 'bigint', 'bigint', 'bigint'], {
-  table: 'grants',
-  set: `generation = generation + 1, expires_at = $6, last_used_at = $7,
-    redirect_uri = CASE WHEN created_at > $8 THEN redirect_uri END,
-    code_challenge = CASE WHEN created_at > $8 THEN code_challenge END`,
-  where: `user_id = $1 AND id = $2 AND generation = $3
-    AND client_id = $4 AND (scope & $5) = $5
-    AND expires_at > $7 AND revoked_at IS NULL AND ${USER_ENABLED}`,
-  returning: 'scope',
-});
+export type RevokedReason =
+  | 'refresh_token_reuse'
+  | 'code_replay'
+  | 'revoked_by_client'
+  | 'disconnected_by_user'
+  | 'account_deleted'
+  /** The row was older than a token that it had issued: see docs/operations.md on restoring a backup. */
+  | 'database_restored';
 
-const CLASSIFY = `
-  SELECT generation, client_id, scope, expires_at, last_used_at, redirect_uri, code_challenge, revoked_at,
-    revoked_reason, ${USER_ENABLED} AS user_enabled
-  FROM grants WHERE user_id = $1 AND id = $2`;
+export type RedemptionOutcome =
+  | { readonly outcome: 'redeemed'; readonly scope: ScopeSet }
+  /** The code was used before; `cut` when this replay ended the grant. */
+  | { readonly outcome: 'replayed'; readonly revoked: boolean; readonly grant: GrantState }
+  | { readonly outcome: 'refused'; readonly reason: RefusedReason; readonly grant?: GrantState };
 
-/** A replay that is right in everything but its time: then the code or what it bought is in other hands. */
-const REVOKE_REPLAYED = `
-  UPDATE grants SET revoked_at = $6, revoked_reason = 'code_replay'
-  WHERE user_id = $1 AND id = $2 AND generation > 0 AND revoked_at IS NULL
-    AND client_id = $3 AND redirect_uri = $4 AND code_challenge = $5
-  RETURNING id`;
+export type RotationOutcome =
+  | { readonly outcome: 'rotated'; readonly scope: ScopeSet }
+  /** The token was consumed earlier; `cut` when this presentation ended the grant. */
+  | { readonly outcome: 'reused'; readonly revoked: boolean; readonly grant: GrantState }
+  | { readonly outcome: 'scope_exceeded'; readonly grant: GrantState }
+  | { readonly outcome: 'refused'; readonly reason: RefusedReason; readonly grant?: GrantState };
 
-const REVOKE_REUSED = `
-  UPDATE grants SET revoked_at = $4, revoked_reason = 'refresh_token_reuse'
-  WHERE user_id = $1 AND id = $2 AND generation > $3 AND revoked_at IS NULL
-  RETURNING id`;
+export type AccessRead =
+  | { readonly outcome: 'live'; readonly clientId: string; readonly user: Profile }
+  | { readonly outcome: 'refused' };
 
-/**
- * A token ahead of its grant was sealed here after the row's state was saved: the database was restored
- * from an older backup. Tokens that were consumed since would pass again, so the grant ends.
- */
-const REVOKE_RESTORED = `
-  UPDATE grants SET revoked_at = $4, revoked_reason = 'database_restored'
-  WHERE user_id = $1 AND id = $2 AND generation < $3 AND revoked_at IS NULL
-  RETURNING id`;
+/** All live grants of one application for one user, seen as one. */
+export type Connection = {
+  readonly clientId: string;
+  readonly scope: ScopeSet;
+  readonly since: number;
+  readonly lastUsedAt: number;
+};
 
-const REVOKE = batchableUpdate(['text', 'text', 'text', 'bigint', 'text'], {
-  table: 'grants',
-  set: 'revoked_at = $4, revoked_reason = $5',
-  where: 'user_id = $1 AND id = $2 AND client_id = $3 AND revoked_at IS NULL',
-  returning: 'id',
-});
+export type SweepPosition = { readonly userId: string; readonly grantId: string };
+/** `next` is undefined at the end of the table. */
+export type SweptRange = { readonly removed: number; readonly next: SweepPosition | undefined };
+/** `live` is how many of the grants looked at were neither expired nor cut. */
+export type SweptGrants = SweptRange & { readonly live: number };
 
-const DISCONNECT = `
-  UPDATE grants SET revoked_at = $3, revoked_reason = 'disconnected_by_user'
-  WHERE user_id = $1 AND client_id = $2 AND revoked_at IS NULL
-  RETURNING id`;
-
-/** Every scope that any of the grants has: a set is the sum of its bits. */
-const ALL_SCOPES = SCOPE_NAMES.map((name) => `MAX(scope & ${scopeOf(name)})`).join(' + ');
-
-/** An access token may outlive its refresh token when the settings say so. */
-const CONNECTIONS = `
-  SELECT client_id, ${ALL_SCOPES} AS scope, MIN(created_at) AS since, MAX(last_used_at) AS last_used_at
-  FROM grants
-  WHERE user_id = $1 AND generation > 0 AND revoked_at IS NULL AND (expires_at > $2 OR last_used_at > $3)
-  GROUP BY client_id ORDER BY MAX(last_used_at) DESC, client_id`;
-
-const REVOKE_ACCESS_TOKEN = `
-  INSERT INTO revoked_access_tokens (user_id, grant_id, generation, expires_at)
-  SELECT user_id, id, CAST($3 AS INTEGER), CAST($5 AS BIGINT) FROM grants
-  WHERE user_id = $1 AND id = $2 AND client_id = $4 AND revoked_at IS NULL
-  ON CONFLICT DO NOTHING`;
-
-/** A token ahead of its grant comes from a life that a restored backup does not know: refused. */
-const READ_ACCESS = batchableSelect(['text', 'text', 'integer'], {
-  select:
-    'g.client_id, u.id, u.email, u.email_verified_at, u.name, u.preferred_username, u.picture, u.locale, u.updated_at',
-  from: 'grants g JOIN users u ON u.id = g.user_id',
-  where: `g.user_id = $1 AND g.id = $2 AND g.generation >= $3 AND g.revoked_at IS NULL AND u.disabled_at IS NULL
-    AND NOT EXISTS (SELECT 1 FROM revoked_access_tokens r
-      WHERE r.user_id = $1 AND r.grant_id = $2 AND r.generation = $3)`,
-});
+/** A grant as an attempt that failed found it: what an application's request log tells of the failure. */
+export type GrantState = {
+  readonly clientId: string;
+  readonly generation: number;
+  readonly scope: number;
+  /** Of the live link. */
+  readonly expiresAt: number;
+  readonly lastUsedAt: number | null;
+  /** What the code is bound to; null once that is of no use any more. */
+  readonly redirectUri: string | null;
+  readonly codeChallenge: string | null;
+  readonly revokedAt: number | null;
+  readonly revokedReason: RevokedReason | null;
+};
 
 /** The user, from a row of READ_ACCESS. */
 const profileIn = (row: Columns): Profile => ({
@@ -130,31 +132,14 @@ const profileIn = (row: Columns): Profile => ({
   updatedAt: Number(row[8]),
 });
 
-const SWEEP_RANGE = `
-  SELECT user_id, id, expires_at, revoked_at FROM grants WHERE (user_id, id) > ($1, $2) ORDER BY user_id, id LIMIT $3`;
-
-const SWEEP = `
-  DELETE FROM grants WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND expires_at <= $5
-  RETURNING id`;
-
-/** Expired grants too: an access token may outlive its refresh token when the settings say so. */
-const REVOKE_RANGE = `
-  UPDATE grants SET revoked_at = $5, revoked_reason = $6
-  WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND revoked_at IS NULL
-  RETURNING id`;
-
-const SWEEP_REVOKED = `
-  DELETE FROM revoked_access_tokens WHERE (user_id, grant_id, generation) IN (
-    SELECT user_id, grant_id, generation FROM revoked_access_tokens WHERE expires_at <= $1 LIMIT $2)
-  RETURNING generation`;
-
-export class SqlGrants implements GrantStore {
+export class SqlGrants {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
     this.#driver = driver;
   }
 
+  /** False when the user is gone or disabled. The same grant twice is one grant. */
   async create(grant: NewGrant): Promise<boolean> {
     const { userId, grantId, clientId, scope, redirectUri, codeChallenge, now, expiresAt } = grant;
     const values = [userId, grantId, clientId, scope, expiresAt, redirectUri, codeChallenge, now];
@@ -162,6 +147,7 @@ export class SqlGrants implements GrantStore {
     return this.codeIsLive(userId, grantId, now);
   }
 
+  /** True while the code was issued and not yet redeemed, expired or revoked. */
   async codeIsLive(userId: string, grantId: string, now: number): Promise<boolean> {
     return (await this.#driver.read(CODE_IS_LIVE, [userId, grantId, now])).length > 0;
   }
@@ -232,17 +218,14 @@ export class SqlGrants implements GrantStore {
     return { outcome: 'refused', reason, grant };
   }
 
+  /** Revokes the grant when it is this client's; true when this call revoked it. The client sees no difference. */
   async revoke(ref: GrantRef, clientId: string, now: number): Promise<boolean> {
     const by: RevokedReason = 'revoked_by_client';
     const row = await this.#driver.runBatched(REVOKE, [ref.userId, ref.grantId, clientId, now, by]);
     return row !== undefined;
   }
 
-  async revokeAccessToken(ref: GrantRef, clientId: string, expiresAt: number): Promise<void> {
-    const values = [ref.userId, ref.grantId, ref.generation, clientId, expiresAt];
-    await this.#driver.write(REVOKE_ACCESS_TOKEN, values);
-  }
-
+  /** The applications that can act for the user now, each once however many grants it has. */
   async connections(userId: string, now: number, accessLiveSince: number): Promise<Connection[]> {
     const rows = await this.#driver.read(CONNECTIONS, [userId, now, accessLiveSince]);
     return rows.map((row) => ({
@@ -253,17 +236,22 @@ export class SqlGrants implements GrantStore {
     }));
   }
 
+  /** Revokes every grant that the user gave the application; returns how many. */
   async disconnect(userId: string, clientId: string, now: number): Promise<number> {
     return (await this.#driver.write(DISCONNECT, [userId, clientId, now])).length;
   }
 
+  /** The user behind an access token that has not expired, read live. */
   async readAccess({ userId, grantId, generation }: GrantRef): Promise<AccessRead> {
     const row = await this.#driver.runBatched(READ_ACCESS, [userId, grantId, generation]);
     if (!row) return { outcome: 'refused' };
     return { outcome: 'live', clientId: row[0] as string, user: profileIn(row) };
   }
 
-  /** Walks the primary key, because an index on expires_at would make every rotation write it too. */
+  /**
+   * Removes grants that expired before `expiredBefore` among the next `limit` after `from`. Walks the primary
+   * key, because an index on expires_at would make every rotation write it too.
+   */
   async sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweptGrants> {
     const range = await this.#driver.read(SWEEP_RANGE, [from.userId, from.grantId, limit]);
     const last = range.at(-1);
@@ -276,6 +264,7 @@ export class SqlGrants implements GrantStore {
     return { ...step, removed: (await this.#driver.write(SWEEP, values)).length };
   }
 
+  /** Revokes every grant among the next `limit` after `from`; `removed` is how many. */
   async revokeAll(from: SweepPosition, limit: number, by: RevokedReason, now: number): Promise<SweptRange> {
     const range = await this.#driver.read(SWEEP_RANGE, [from.userId, from.grantId, limit]);
     const last = range.at(-1);
@@ -286,13 +275,10 @@ export class SqlGrants implements GrantStore {
     return { removed: revoked.length, next: range.length < limit ? undefined : next };
   }
 
+  /** When any grant was last used, or 0. Reads the whole table. */
   async lastUse(): Promise<number> {
     const sql = 'SELECT MAX(COALESCE(last_used_at, created_at)) AS last FROM grants';
     return Number((await this.#driver.read(sql))[0]?.last ?? 0);
-  }
-
-  async sweepRevokedAccessTokens(limit: number, now: number): Promise<number> {
-    return (await this.#driver.write(SWEEP_REVOKED, [now, limit])).length;
   }
 
   /** The cut, and the event that tells the user of it. */
@@ -318,4 +304,21 @@ function staleness(row: Row, now: number): RefusedReason {
   if (Number(row.expires_at) <= now) return 'expired';
   if (!row.user_enabled) return 'user_disabled';
   return 'unknown';
+}
+
+const nullableNumber = (value: Row[string] | undefined): number | null =>
+  value === null || value === undefined ? null : Number(value);
+
+function grantStateOf(row: Row): GrantState {
+  return {
+    clientId: row.client_id as string,
+    generation: Number(row.generation),
+    scope: Number(row.scope),
+    expiresAt: Number(row.expires_at),
+    lastUsedAt: nullableNumber(row.last_used_at),
+    redirectUri: row.redirect_uri as string | null,
+    codeChallenge: row.code_challenge as string | null,
+    revokedAt: nullableNumber(row.revoked_at),
+    revokedReason: row.revoked_reason as RevokedReason | null,
+  };
 }

@@ -1,56 +1,8 @@
-import type { LinkPurpose, MailLinkStore, NewSignUp, SignUp, SignUpStore } from './account-records.ts';
 import type { Driver } from './drivers/driver.ts';
 
-const SIGN_UP_COLUMNS = 'email, name, password_hash, browser_hash';
+export type LinkPurpose = 'verify_email' | 'change_email' | 'reset_password';
 
-type SignUpRow = {
-  readonly email: string;
-  readonly name: string;
-  readonly password_hash: string;
-  readonly browser_hash: string;
-};
-
-const signUpOf = (row: unknown): SignUp => {
-  const { email, name, password_hash, browser_hash } = row as SignUpRow;
-  return { email, name, passwordHash: password_hash, browserHash: browser_hash };
-};
-
-export class SqlSignUps implements SignUpStore {
-  readonly #driver: Driver;
-
-  constructor(driver: Driver) {
-    this.#driver = driver;
-  }
-
-  async create({ tokenHash, email, name, passwordHash, browserHash, expiresAt }: NewSignUp): Promise<void> {
-    await this.#driver.write(
-      `INSERT INTO sign_ups (token_hash, email, name, password_hash, browser_hash, expires_at)
-        VALUES ($1, $2, $3, $4, $5, $6)`,
-      [tokenHash, email, name, passwordHash, browserHash, expiresAt],
-    );
-  }
-
-  async find(tokenHash: string, now: number): Promise<SignUp | undefined> {
-    const sql = `SELECT ${SIGN_UP_COLUMNS} FROM sign_ups WHERE token_hash = $1 AND expires_at > $2`;
-    const [row] = await this.#driver.read(sql, [tokenHash, now]);
-    return row && signUpOf(row);
-  }
-
-  async take(tokenHash: string, now: number): Promise<SignUp | undefined> {
-    const sql = `DELETE FROM sign_ups WHERE token_hash = $1 AND expires_at > $2 RETURNING ${SIGN_UP_COLUMNS}`;
-    const [row] = await this.#driver.write(sql, [tokenHash, now]);
-    return row && signUpOf(row);
-  }
-
-  async sweep(limit: number, now: number): Promise<number> {
-    const sql = `DELETE FROM sign_ups WHERE token_hash IN (
-        SELECT token_hash FROM sign_ups WHERE expires_at <= $1 LIMIT $2)
-      RETURNING token_hash`;
-    return (await this.#driver.write(sql, [now, limit])).length;
-  }
-}
-
-export class SqlMailLinks implements MailLinkStore {
+export class SqlMailLinks {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
@@ -70,6 +22,7 @@ export class SqlMailLinks implements MailLinkStore {
     );
   }
 
+  /** The address that a live link was made for. */
   async find(
     userId: string,
     tokenHash: string,
@@ -82,6 +35,7 @@ export class SqlMailLinks implements MailLinkStore {
     return row?.email as string | undefined;
   }
 
+  /** The same, and removes the link in the same statement, so that it works once only. */
   async take(
     userId: string,
     tokenHash: string,

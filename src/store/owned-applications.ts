@@ -1,19 +1,29 @@
 import { MAX_SECRETS } from '../protocol/application.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
-import { APPLICATION_COLUMNS, applicationOf, insertApplication, insertSecret } from './application-rows.ts';
+import { insertSecret } from './application-secrets.ts';
+import {
+  APPLICATION_COLUMNS,
+  type Application,
+  type ApplicationChanges,
+  applicationOf,
+  insertApplication,
+  type NewApplication,
+  type SqlApplications,
+} from './applications.ts';
 import { type Driver, DuplicateKey, type Row, type Statement } from './drivers/driver.ts';
 import { rememberExpiredSecrets, rememberRemovedSecret } from './retired-secrets.ts';
-import type { SecretLastUsed } from './secret-last-used.ts';
-import type {
-  Application,
-  ApplicationChanges,
-  CreationOutcome,
-  NewApplication,
-  NewSecret,
-  OwnedApplications,
-  SecretAddition,
-  SecretRemoval,
-} from './store.ts';
+
+export type NewSecret = { readonly id: string; readonly secret: string; readonly now: number };
+
+export type CreationOutcome =
+  | { readonly outcome: 'created' }
+  /** The form was sent before and made this application; it may have been deleted since. */
+  | { readonly outcome: 'repeated'; readonly clientId: string };
+
+/** `repeated`: a secret with this id is there already. */
+export type SecretAddition = 'added' | 'repeated' | 'too_many' | 'unknown';
+/** `last`: it is the only secret that does not end by itself, and stays. */
+export type SecretRemoval = 'removed' | 'last' | 'unknown';
 
 /** A form cannot be sent any more when the session it was made for is over; that is long before this. */
 const REMEMBER_FORMS_MS = 30 * 24 * 3600 * 1000;
@@ -43,22 +53,15 @@ const REMOVE_SECRET = `
   RETURNING id`;
 
 /** The applications of one user. Every statement names the owner: what is somebody else's is not there. */
-export class SqlOwnedApplications implements OwnedApplications {
+export class SqlOwnedApplications {
   readonly #driver: Driver;
-  readonly #uses: SecretLastUsed;
+  readonly #applications: SqlApplications;
   readonly #ownerId: string;
-  readonly #change: (statements: readonly Statement[]) => Promise<Row[][]>;
 
-  constructor(
-    driver: Driver,
-    uses: SecretLastUsed,
-    ownerId: string,
-    change: (statements: readonly Statement[]) => Promise<Row[][]>,
-  ) {
+  constructor(driver: Driver, applications: SqlApplications, ownerId: string) {
     this.#driver = driver;
-    this.#uses = uses;
+    this.#applications = applications;
     this.#ownerId = ownerId;
-    this.#change = change;
   }
 
   async list(): Promise<Application[]> {
@@ -93,7 +96,7 @@ export class SqlOwnedApplications implements OwnedApplications {
   async create(application: Omit<NewApplication, 'ownerId'>, formId: string): Promise<CreationOutcome> {
     const { clientId, secret, now } = application;
     try {
-      await this.#change([
+      await this.#applications.change([
         {
           sql: 'DELETE FROM application_creations WHERE owner_id = $1 AND created_at < $2',
           values: [this.#ownerId, now - REMEMBER_FORMS_MS],
@@ -113,6 +116,7 @@ export class SqlOwnedApplications implements OwnedApplications {
     }
   }
 
+  /** The client_id of the application that this form created. */
   async createdBy(formId: string): Promise<string | undefined> {
     const sql = 'SELECT client_id FROM application_creations WHERE owner_id = $1 AND form_id = $2';
     const [row] = await this.#driver.read(sql, [this.#ownerId, formId]);
@@ -145,8 +149,9 @@ export class SqlOwnedApplications implements OwnedApplications {
     );
   }
 
+  /** Only while the application has the name that was confirmed. */
   async delete(clientId: string, name: string): Promise<boolean> {
-    const [deleted] = await this.#change([
+    const [deleted] = await this.#applications.change([
       {
         sql: 'DELETE FROM applications WHERE client_id = $1 AND owner_id = $2 AND name = $3 RETURNING client_id',
         values: [clientId, this.#ownerId, name],
@@ -161,7 +166,7 @@ export class SqlOwnedApplications implements OwnedApplications {
   }
 
   async addSecret(clientId: string, { id, secret, now }: NewSecret): Promise<SecretAddition> {
-    const [owned, , , added] = await this.#change([
+    const [owned, , , added] = await this.#applications.change([
       { sql: TOUCH, values: [clientId, this.#ownerId, now] },
       rememberExpiredSecrets(clientId, now),
       { sql: REMOVE_EXPIRED_SECRETS, values: [clientId, this.#ownerId, now] },
@@ -177,7 +182,7 @@ export class SqlOwnedApplications implements OwnedApplications {
   }
 
   async removeSecret(clientId: string, secretId: string, now: number): Promise<SecretRemoval> {
-    const [, , removed] = await this.#change([
+    const [, , removed] = await this.#applications.change([
       { sql: TOUCH, values: [clientId, this.#ownerId, now] },
       rememberRemovedSecret(clientId, this.#ownerId, secretId, now),
       { sql: REMOVE_SECRET, values: [clientId, this.#ownerId, secretId] },
@@ -188,7 +193,7 @@ export class SqlOwnedApplications implements OwnedApplications {
   }
 
   async #changed(sql: string, values: Statement['values']): Promise<boolean> {
-    const [rows] = await this.#change([{ sql, values }]);
+    const [rows] = await this.#applications.change([{ sql, values }]);
     return rows!.length > 0;
   }
 
@@ -196,7 +201,7 @@ export class SqlOwnedApplications implements OwnedApplications {
     const application = applicationOf(row, secrets);
     const fresh = application.secrets.map((secret) => ({
       ...secret,
-      lastUsedAt: this.#uses.unwritten(secret.id) ?? secret.lastUsedAt,
+      lastUsedAt: this.#applications.secretLastUsed.unwritten(secret.id) ?? secret.lastUsedAt,
     }));
     return { ...application, secrets: fresh };
   }

@@ -1,14 +1,39 @@
 import type { Driver, Row, Value } from './drivers/driver.ts';
-import type {
-  Incident,
-  LogDetails,
-  LogEntry,
-  LogFilter,
-  LoggedEndpoint,
-  Presentation,
-  RequestLogStore,
-  RetiredSecret,
-} from './request-records.ts';
+
+export const LOGGED_ENDPOINTS = ['authorize', 'token', 'revoke'] as const;
+export type LoggedEndpoint = (typeof LOGGED_ENDPOINTS)[number];
+
+/** What makes a reason exact. Never a credential: of one at most its last four characters. */
+export type LogDetails = Readonly<Record<string, string | number | undefined>>;
+
+export type LogEntry = {
+  readonly clientId: string;
+  /** The request's id; ids sort by time. */
+  readonly id: string;
+  readonly at: number;
+  readonly endpoint: LoggedEndpoint;
+  /** The application had authenticated who it is. What has not is anybody's. */
+  readonly authenticated: boolean;
+  /** The error the client was told; empty for a success. */
+  readonly error: string;
+  readonly reason: string;
+  /** The end of the grant's id, and which link of it was presented. */
+  readonly grantTail: string | null;
+  readonly generation: number | null;
+  readonly details: LogDetails;
+  readonly address: string;
+  readonly userAgent: string;
+  readonly latencyUs: number;
+};
+
+export type LogFilter = {
+  readonly outcome?: 'success' | 'failure' | undefined;
+  readonly endpoint?: LoggedEndpoint | undefined;
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  /** Only what is older than the entry with this id: the next page. */
+  readonly before?: string | undefined;
+};
 
 const COLUMNS = `client_id, id, at, endpoint, authenticated, error, reason, grant_tail, generation, details, address, user_agent,
   latency_us`;
@@ -33,15 +58,10 @@ const APPLICATION_OF = `
   SELECT client_id FROM request_log
   WHERE id = $2 AND client_id IN (SELECT client_id FROM applications WHERE owner_id = $1)`;
 
-const RECORD_INCIDENT = `
-  INSERT INTO incidents (client_id, id, at, kind, grant_tail, generation, presentations)
-  VALUES ($1, $2, $3, $4, $5, $6, $7)
-  ON CONFLICT DO NOTHING`;
-
 /** Sorts after every id. */
 const LAST = '~';
 
-export class SqlRequestLog implements RequestLogStore {
+export class SqlRequestLog {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
@@ -55,10 +75,12 @@ export class SqlRequestLog implements RequestLogStore {
     }
   }
 
+  /** Keeps the newest `keep` of an application's entries. */
   async trim(clientId: string, authenticated: boolean, keep: number): Promise<void> {
     await this.#driver.write(TRIM, [clientId, Number(authenticated), keep]);
   }
 
+  /** Newest first. */
   async list(clientId: string, filter: LogFilter, limit: number): Promise<LogEntry[]> {
     const { before = LAST, since = 0, until = Number.MAX_SAFE_INTEGER, endpoint = '', outcome = '' } = filter;
     const values = [clientId, before, since, until, endpoint, outcome, limit];
@@ -71,54 +93,22 @@ export class SqlRequestLog implements RequestLogStore {
     return row && entryOf(row);
   }
 
+  /** Every entry of one grant that is still there, oldest first. */
   async listByGrant(clientId: string, grantTail: string): Promise<LogEntry[]> {
     const sql = `SELECT ${COLUMNS} FROM request_log WHERE client_id = $1 AND grant_tail = $2 ORDER BY id DESC LIMIT $3`;
     const rows = await this.#driver.read(sql, [clientId, grantTail, MAX_ENTRIES_PER_GRANT]);
     return rows.reverse().map(entryOf);
   }
 
+  /** The client_id of the owner's application that an entry belongs to. */
   async findClientId(ownerId: string, id: string): Promise<string | undefined> {
     return (await this.#driver.read(APPLICATION_OF, [ownerId, id]))[0]?.client_id as string | undefined;
   }
 
-  async findRetiredSecret(clientId: string, hash: string): Promise<RetiredSecret | undefined> {
-    const sql = 'SELECT retired_at, retired_reason FROM retired_secrets WHERE client_id = $1 AND hash = $2';
-    const [row] = await this.#driver.read(sql, [clientId, hash]);
-    return (
-      row && {
-        retiredAt: Number(row.retired_at),
-        retiredReason: row.retired_reason as RetiredSecret['retiredReason'],
-      }
-    );
-  }
-
-  async recordIncident(incident: Incident): Promise<void> {
-    const { clientId, id, at, kind, grantTail, generation, presentations } = incident;
-    const values = [clientId, id, at, kind, grantTail, generation, JSON.stringify(presentations)];
-    await this.#driver.write(RECORD_INCIDENT, values);
-  }
-
-  async listIncidents(clientId: string, limit: number): Promise<Incident[]> {
-    const sql = 'SELECT * FROM incidents WHERE client_id = $1 ORDER BY id DESC LIMIT $2';
-    return (await this.#driver.read(sql, [clientId, limit])).map(incidentOf);
-  }
-
-  async findIncident(clientId: string, id: string): Promise<Incident | undefined> {
-    const sql = 'SELECT * FROM incidents WHERE client_id = $1 AND id = $2';
-    const [row] = await this.#driver.read(sql, [clientId, id]);
-    return row && incidentOf(row);
-  }
-
   async sweep(limit: number, before: number): Promise<void> {
-    const remove = (table: string, key: string, time: string) =>
-      this.#driver.write(
-        `DELETE FROM ${table} WHERE (client_id, ${key}) IN (
-          SELECT client_id, ${key} FROM ${table} WHERE ${time} <= $1 LIMIT $2)`,
-        [before, limit],
-      );
-    await remove('request_log', 'id', 'at');
-    await remove('incidents', 'id', 'at');
-    await remove('retired_secrets', 'hash', 'retired_at');
+    const sql = `DELETE FROM request_log WHERE (client_id, id) IN (
+        SELECT client_id, id FROM request_log WHERE at <= $1 LIMIT $2)`;
+    await this.#driver.write(sql, [before, limit]);
   }
 }
 
@@ -172,17 +162,5 @@ function entryOf(row: Row): LogEntry {
     address: row.address as string,
     userAgent: row.user_agent as string,
     latencyUs: Number(row.latency_us),
-  };
-}
-
-function incidentOf(row: Row): Incident {
-  return {
-    clientId: row.client_id as string,
-    id: row.id as string,
-    at: Number(row.at),
-    kind: row.kind as Incident['kind'],
-    grantTail: row.grant_tail as string,
-    generation: Number(row.generation),
-    presentations: JSON.parse(row.presentations as string) as Presentation[],
   };
 }

@@ -1,6 +1,19 @@
 import { hashClientSecret } from '../protocol/client-secret.ts';
 import type { Driver, Row, Statement } from './drivers/driver.ts';
-import type { NewResourceServer, ResourceServer, ResourceServerStore } from './store.ts';
+
+export type ResourceServer = {
+  readonly id: string;
+  readonly name: string;
+  readonly secretHash: string;
+  /** The last four characters of its secret, to tell one from another. */
+  readonly secretTail: string;
+  readonly createdAt: number;
+};
+
+export type NewResourceServer = Pick<ResourceServer, 'id' | 'name'> & {
+  readonly secret: string;
+  readonly now: number;
+};
 
 type ById = ReadonlyMap<string, ResourceServer>;
 
@@ -8,7 +21,7 @@ type ById = ReadonlyMap<string, ResourceServer>;
  * A platform has a handful of these, so all are kept in memory until one changes. Then a check
  * of a token costs no read for its caller, and a stranger's made-up id costs none either.
  */
-export class SqlResourceServers implements ResourceServerStore {
+export class SqlResourceServers {
   readonly #driver: Driver;
   #all: Promise<ById> | undefined;
 
@@ -17,6 +30,7 @@ export class SqlResourceServers implements ResourceServerStore {
     driver.onExternalChange(() => this.#forget());
   }
 
+  /** From memory; a change made by any process is seen within a second. */
   async find(id: string): Promise<ResourceServer | undefined> {
     this.#all ??= this.#load();
     return (await this.#all).get(id);

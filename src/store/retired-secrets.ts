@@ -1,4 +1,6 @@
-import type { Statement } from './drivers/driver.ts';
+import type { Driver, Statement } from './drivers/driver.ts';
+
+export type RetiredSecret = { readonly retiredAt: number; readonly retiredReason: 'removed' | 'expired' };
 
 /**
  * A secret that is removed leaves its hash behind for a while: a request that still brings it can then be
@@ -45,4 +47,26 @@ export function rememberRemovedSecret(
       ON CONFLICT DO NOTHING`,
     values: [clientId, ownerId, secretId, now],
   };
+}
+
+export class SqlRetiredSecrets {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  async find(clientId: string, hash: string): Promise<RetiredSecret | undefined> {
+    const sql = 'SELECT retired_at, retired_reason FROM retired_secrets WHERE client_id = $1 AND hash = $2';
+    const [row] = await this.#driver.read(sql, [clientId, hash]);
+    if (!row) return undefined;
+    const retiredReason = row.retired_reason as RetiredSecret['retiredReason'];
+    return { retiredAt: Number(row.retired_at), retiredReason };
+  }
+
+  async sweep(limit: number, before: number): Promise<void> {
+    const sql = `DELETE FROM retired_secrets WHERE (client_id, hash) IN (
+        SELECT client_id, hash FROM retired_secrets WHERE retired_at <= $1 LIMIT $2)`;
+    await this.#driver.write(sql, [before, limit]);
+  }
 }

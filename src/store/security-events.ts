@@ -1,10 +1,33 @@
-import type {
-  NewSecurityEvent,
-  SecurityEvent,
-  SecurityEventKind,
-  SecurityEventStore,
-} from './account-records.ts';
 import type { Driver } from './drivers/driver.ts';
+import type { RevokedReason } from './grants.ts';
+
+export type SecurityEventKind =
+  | 'signed_up'
+  | 'signed_in'
+  | 'failed_sign_ins'
+  | 'password_changed'
+  | 'password_reset'
+  | 'email_verified'
+  | 'email_changed'
+  | 'session_ended'
+  | 'granted'
+  | 'disconnected'
+  | Extract<RevokedReason, 'refresh_token_reuse' | 'code_replay'>;
+
+export type SecurityEvent = {
+  readonly at: number;
+  readonly kind: SecurityEventKind;
+  readonly clientId: string | null;
+  readonly address: string;
+  readonly userAgent: string;
+};
+
+/** Two events of one id are one event. */
+export type NewSecurityEvent = Omit<SecurityEvent, 'clientId'> & {
+  readonly userId: string;
+  readonly id: string;
+  readonly clientId?: string;
+};
 
 /** So many are kept of each user: whoever makes many must not be able to fill the disk. */
 const MAX_PER_USER = 100;
@@ -19,17 +42,7 @@ const FORGET_OLD = `
     SELECT MIN(happened_at) FROM (
       SELECT happened_at FROM security_events WHERE user_id = $1 ORDER BY happened_at DESC LIMIT $2) AS newest)`;
 
-/**
- * Goes into the transaction that cuts a grant, after the cut: the event is there exactly when the
- * cut is, names the grant's own application whoever caused it, and a second try adds none.
- */
-export const RECORD_REVOCATION = `
-  INSERT INTO security_events (user_id, id, happened_at, kind, client_id, address, user_agent)
-  SELECT user_id, 'revoked ' || id, revoked_at, revoked_reason, client_id, '', ''
-  FROM grants WHERE user_id = $1 AND id = $2 AND revoked_at = $3
-  ON CONFLICT DO NOTHING`;
-
-export class SqlSecurityEvents implements SecurityEventStore {
+export class SqlSecurityEvents {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {

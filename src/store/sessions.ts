@@ -1,8 +1,18 @@
 import type { Driver } from './drivers/driver.ts';
-import type { NewSession, Session, SessionStore, User } from './store.ts';
-import type { SqlUsers } from './users.ts';
+import type { SqlUsers, User } from './users.ts';
 
-export class SqlSessions implements SessionStore {
+export type NewSession = {
+  readonly idHash: string;
+  readonly userId: string;
+  readonly now: number;
+  readonly expiresAt: number;
+  readonly address: string;
+  readonly userAgent: string;
+};
+
+export type Session = Pick<NewSession, 'idHash' | 'address' | 'userAgent'> & { readonly createdAt: number };
+
+export class SqlSessions {
   readonly #driver: Driver;
   readonly #users: SqlUsers;
 
@@ -19,6 +29,7 @@ export class SqlSessions implements SessionStore {
     );
   }
 
+  /** The user of a live session, unless disabled. */
   async findUser(idHash: string, now: number): Promise<User | undefined> {
     const sql = 'SELECT user_id FROM sessions WHERE id_hash = $1 AND expires_at > $2';
     const [row] = await this.#driver.read(sql, [idHash, now]);
@@ -30,6 +41,7 @@ export class SqlSessions implements SessionStore {
     await this.#driver.write('DELETE FROM sessions WHERE id_hash = $1', [idHash]);
   }
 
+  /** The user's live sessions, newest first. */
   async list(userId: string, now: number): Promise<Session[]> {
     const sql = `SELECT id_hash, created_at, address, user_agent FROM sessions
       WHERE user_id = $1 AND expires_at > $2 ORDER BY created_at DESC, id_hash LIMIT 100`;
@@ -42,6 +54,7 @@ export class SqlSessions implements SessionStore {
     }));
   }
 
+  /** False when the session is not this user's. */
   async endOf(userId: string, idHash: string): Promise<boolean> {
     const sql = 'DELETE FROM sessions WHERE id_hash = $1 AND user_id = $2 RETURNING id_hash';
     return (await this.#driver.write(sql, [idHash, userId])).length > 0;

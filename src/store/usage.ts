@@ -1,5 +1,23 @@
 import type { Driver } from './drivers/driver.ts';
-import type { UsageHour, UsageStore, UserRegister } from './request-records.ts';
+
+/** Requests of one hour with one result. */
+export type UsageHour = {
+  readonly clientId: string;
+  readonly hour: number;
+  /** Empty for a success. */
+  readonly reason: string;
+  readonly requests: number;
+  /** How much of the limit was used at most. */
+  readonly peak: number;
+};
+
+/** One register of a day's sketch of its users (src/protocol/distinct-count.ts). */
+export type UserRegister = {
+  readonly clientId: string;
+  readonly day: number;
+  readonly register: number;
+  readonly value: number;
+};
 
 const ADD_HOUR = `
   INSERT INTO usage_hours (client_id, hour, reason, requests, peak) VALUES ($1, $2, $3, $4, $5)
@@ -16,7 +34,7 @@ const RAISE_REGISTER = `
 const AT_ONCE = 50;
 
 /** Counts that all nodes add to. */
-export class SqlUsage implements UsageStore {
+export class SqlUsage {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {

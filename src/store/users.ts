@@ -1,6 +1,24 @@
 import type { Profile } from '../protocol/claims.ts';
 import { type Driver, DuplicateKey, type Row } from './drivers/driver.ts';
-import type { DeletedUser, NewUser, ProfileChanges, User, UserStore } from './store.ts';
+
+export type User = Profile & {
+  readonly passwordHash: string;
+  readonly createdAt: number;
+  readonly disabledAt: number | null;
+};
+
+export type NewUser = {
+  readonly id: string;
+  readonly email: string;
+  readonly emailVerified: boolean;
+  readonly name: string | null;
+  readonly passwordHash: string;
+  readonly now: number;
+};
+
+export type DeletedUser = { readonly grantsRevoked: number };
+
+export type ProfileChanges = Pick<Profile, 'name' | 'preferredUsername' | 'picture' | 'locale'>;
 
 const COLUMNS = `id, email, email_verified_at, name, preferred_username, picture, locale, updated_at,
   password_hash, created_at, disabled_at`;
@@ -21,7 +39,7 @@ function profileOf(row: Row): Profile {
   };
 }
 
-export function userOf(row: Row): User {
+function userOf(row: Row): User {
   return {
     ...profileOf(row),
     passwordHash: row.password_hash as string,
@@ -30,7 +48,7 @@ export function userOf(row: Row): User {
   };
 }
 
-export class SqlUsers implements UserStore {
+export class SqlUsers {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
@@ -80,6 +98,7 @@ export class SqlUsers implements UserStore {
     return (await this.#driver.write(sql, [id, disabled ? now : null])).length > 0;
   }
 
+  /** Ends every session of the user except `keepSession`. */
   async setPassword(id: string, passwordHash: string, now: number, keepSession = ''): Promise<boolean> {
     const [changed] = await this.#driver.transaction([
       {
@@ -93,6 +112,7 @@ export class SqlUsers implements UserStore {
     return changed!.length > 0;
   }
 
+  /** With `email`: only while it is still the user's address. */
   async verifyEmail(id: string, now: number, email = ''): Promise<boolean> {
     const sql = `UPDATE users SET email_verified_at = COALESCE(email_verified_at, $2)
       WHERE id = $1 AND ($3 = '' OR email = $3) RETURNING id`;
@@ -107,7 +127,10 @@ export class SqlUsers implements UserStore {
     return (await this.#driver.write(sql, values)).length > 0;
   }
 
-  /** What follows the first statement happens only where that one took effect. */
+  /**
+   * Changes to an address that was just verified. `stale`: `from` is no longer the user's address. The later
+   * statements take effect only when the first one did.
+   */
   async changeEmail(
     id: string,
     from: string,
@@ -140,7 +163,10 @@ export class SqlUsers implements UserStore {
     }
   }
 
-  /** Ended grants stay until they would have expired: they hold no more than ids. */
+  /**
+   * Revokes every grant, and removes the user with everything stored about them. Revoked grants stay until they
+   * would have expired: they hold no more than ids.
+   */
   async delete({ id, email }: Pick<User, 'id' | 'email'>, now: number): Promise<DeletedUser | undefined> {
     const removeFrom = (table: string) => ({
       sql: `DELETE FROM ${table} WHERE user_id = $1`,

@@ -145,7 +145,7 @@ describe('a developer at the dashboard', { skip: NO_BROWSER }, () => {
     await page.reload();
     assert.equal(new URL(page.url()).pathname, `/dashboard/apps/${clientId}`);
     assert.ok(!(await page.content()).includes(secret));
-    assert.equal((await service.app.store.applications.ownedBy(user.id).list()).length, 1);
+    assert.equal((await service.app.store.ownedApplications(user.id).list()).length, 1);
   });
 
   it('does not move what is on the page when script arrives', async () => {

@@ -71,7 +71,7 @@ async function setScene(service: Service): Promise<Scene> {
 async function rotateSecret(service: Service, client: TestClient, ownerId: string): Promise<void> {
   const { clock, app } = service;
   const secret = newClientSecret();
-  const applications = app.store.applications.ownedBy(ownerId);
+  const applications = app.store.ownedApplications(ownerId);
   await applications.addSecret(client.clientId, { id: 'second', secret, now: clock.ms });
   clock.advance(26 * HOUR);
   await service.revoke({ ...client, clientSecret: secret }, 'unknown');

@@ -119,9 +119,9 @@ describe('a developer finds out why it failed', { skip: NO_BROWSER }, () => {
     it(`its pages are fit for everybody: ${colorScheme}, ${viewport.width} wide`, async () => {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize(viewport);
-      const { requestLog } = service.app.store;
+      const { requestLog, incidents } = service.app.store;
       const [failure] = await requestLog.list(client.clientId, { outcome: 'failure' }, 1);
-      const [incident] = await requestLog.listIncidents(client.clientId, 1);
+      const [incident] = await incidents.list(client.clientId, 1);
       const ends = [
         '',
         '/requests',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseOverlap } from '../../src/cli/duration-option.ts';
 import { hashClientSecret } from '../../src/protocol/client-secret.ts';
-import type { OwnedApplications } from '../../src/store/store.ts';
+import type { SqlOwnedApplications } from '../../src/store/owned-applications.ts';
 import { addUser, Postern } from '../support/command-line.ts';
 
 type SecretJson = {
@@ -171,10 +171,10 @@ describe('apps', { concurrency: 2 }, () => {
   test('disable takes over what the owner disabled, so that the owner cannot enable it', async (t) => {
     const postern = await withOwner(new Postern(t));
     const { client_id } = await postern.json<AppJson>(CREATE);
-    const asOwner = <T>(work: (applications: OwnedApplications) => Promise<T>) =>
-      postern.withStore(async ({ applications }) => {
+    const asOwner = <T>(work: (applications: SqlOwnedApplications) => Promise<T>) =>
+      postern.withStore(async ({ applications, ownedApplications }) => {
         const application = await applications.find(client_id);
-        return work(applications.ownedBy(application!.ownerId));
+        return work(ownedApplications(application!.ownerId));
       });
     assert.equal(await asOwner((own) => own.disable(client_id, Date.now())), true);
     const { stdout } = await postern.run(['apps', 'disable', client_id]);

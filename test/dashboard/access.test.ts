@@ -71,7 +71,7 @@ describe('who may use the dashboard', () => {
     const { clientId, secrets, ...application } = (await service.app.store.applications.find(
       client.clientId,
     ))!;
-    const theirs = service.app.store.applications.ownedBy(stranger.visitor.user.id);
+    const theirs = service.app.store.ownedApplications(stranger.visitor.user.id);
     assert.equal(await theirs.find(clientId), undefined);
     assert.equal(await theirs.edit(clientId, { ...application, name: 'Taken over' }, now), false);
     assert.equal(await theirs.disable(clientId, now), false);
@@ -79,12 +79,9 @@ describe('who may use the dashboard', () => {
     assert.equal(await theirs.addSecret(clientId, { id: 'mine', secret: 'mine', now }), 'unknown');
     assert.equal(await theirs.removeSecret(clientId, secrets[0]!.id, now), 'unknown');
     assert.equal(await everything(), before);
-    await service.app.store.applications.ownedBy(application.ownerId).disable(clientId, now);
+    await service.app.store.ownedApplications(application.ownerId).disable(clientId, now);
     assert.equal(await theirs.enable(clientId, now), false);
-    assert.equal(
-      await service.app.store.applications.ownedBy(application.ownerId).enable(clientId, now),
-      true,
-    );
+    assert.equal(await service.app.store.ownedApplications(application.ownerId).enable(clientId, now), true);
   });
 
   it('without a session one is sent to sign in, and back to the page', async () => {

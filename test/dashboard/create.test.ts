@@ -282,12 +282,12 @@ describe('the limit of twenty creations an hour', () => {
   });
 
   it('counts one when a form is sent twice so close together that both are begun', async () => {
-    const { applications } = service.app.store;
+    const { store } = service.app;
     const form_id = 'sent-twice';
     await developer.newApplication({ form_id });
-    const ownedBy = applications.ownedBy.bind(applications);
-    mock.method(applications, 'ownedBy', (ownerId: string) => {
-      const owned = ownedBy(ownerId);
+    const { ownedApplications } = store;
+    mock.method(store, 'ownedApplications', (ownerId: string) => {
+      const owned = ownedApplications(ownerId);
       mock.method(owned, 'createdBy', async () => undefined, { times: 1 });
       return owned;
     });
@@ -298,10 +298,10 @@ describe('the limit of twenty creations an hour', () => {
   });
 
   it('does not count a creation that the database refused', async () => {
-    const { applications } = service.app.store;
-    const ownedBy = applications.ownedBy.bind(applications);
-    mock.method(applications, 'ownedBy', (ownerId: string) => {
-      const owned = ownedBy(ownerId);
+    const { store } = service.app;
+    const { ownedApplications } = store;
+    mock.method(store, 'ownedApplications', (ownerId: string) => {
+      const owned = ownedApplications(ownerId);
       mock.method(owned, 'create', () => Promise.reject(new Error('the disk is full')));
       return owned;
     });

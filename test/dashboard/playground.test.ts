@@ -105,6 +105,6 @@ describe('the playground', () => {
     const { password } = leaving.visitor.user;
     const fields = formFields(page.text, '/account/delete');
     await leaving.visitor.post('/account/delete', { ...fields, current_password: password, password });
-    assert.deepEqual(await service.app.store.applications.ownedBy(leaving.visitor.user.id).list(), []);
+    assert.deepEqual(await service.app.store.ownedApplications(leaving.visitor.user.id).list(), []);
   });
 });

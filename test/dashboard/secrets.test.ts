@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/store.ts';
 import { authenticates, Developer, formFields, pathOf, secretIn } from '../support/developer.ts';
 import { DAY, HOUR, MINUTE, Service, type TestClient } from '../support/service.ts';
 

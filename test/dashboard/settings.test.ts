@@ -167,7 +167,7 @@ describe('an application and its settings', () => {
   });
 
   it('deletes only what had the confirmed name', async () => {
-    const applications = service.app.store.applications.ownedBy(developer.visitor.user.id);
+    const applications = service.app.store.ownedApplications(developer.visitor.user.id);
     assert.equal(await applications.delete(client.clientId, 'Another name'), false);
     assert.ok(await authenticates(service, client), 'its secrets are still there');
   });

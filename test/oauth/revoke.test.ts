@@ -88,7 +88,7 @@ describe('revoking an access token', () => {
     const { client, tokens } = await connect(service);
     assertRevoked(await service.revoke(client, tokens.access_token));
     service.clock.advance(HOUR - 1);
-    await service.app.store.grants.sweepRevokedAccessTokens(1000, service.clock.ms);
+    await service.app.store.revokedAccessTokens.sweep(1000, service.clock.ms);
     assertInvalidToken(await service.userinfo(tokens.access_token));
   });
 });

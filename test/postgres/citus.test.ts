@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { distribution, PLACEMENTS } from '../../src/store/citus.ts';
 import { allMigrations, sqlFor } from '../../src/store/migrations.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/store.ts';
 import { query } from '../support/postgres-database.ts';
 import { TestPostgres } from '../support/postgres-server.ts';
 

@@ -1,5 +1,5 @@
 import { after, before } from 'node:test';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/store.ts';
 import { storeContract } from '../store/contract.ts';
 import { dropDatabase } from '../support/postgres-database.ts';
 import { TestPostgres } from '../support/postgres-server.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { newId } from '../../src/protocol/credentials.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/store.ts';
 import { query } from '../support/postgres-database.ts';
 import { TestPostgres } from '../support/postgres-server.ts';
 import { type Reply, Service, type TestClient, type Tokens } from '../support/service.ts';

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Keyring } from '../../src/keys/keyring.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { PENDING_MS } from '../../src/protocol/key-schedule.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/store.ts';
 import { Postern, ROOT } from '../support/command-line.ts';
 import { query } from '../support/postgres-database.ts';
 import { freePort, TestPostgres } from '../support/postgres-server.ts';
@@ -169,9 +169,9 @@ describe('bin/postern keys', () => {
 
     assert.deepEqual(await postern.json(['keys', 'rotate'], { env }), { number: 2 });
     const now = Date.now();
-    await Promise.all([a.reload(store.keys, now), b.reload(store.keys, now)]);
+    await Promise.all([a.reload(store.signingKeys, now), b.reload(store.signingKeys, now)]);
     assert.equal(a.tokenSigner.signRefreshToken(link), old, 'the first key still seals');
-    await a.reload(store.keys, now + PENDING_MS);
+    await a.reload(store.signingKeys, now + PENDING_MS);
     const fresh = a.tokenSigner.signRefreshToken(link);
     assert.notEqual(fresh, old);
     assert.deepEqual(
@@ -180,7 +180,7 @@ describe('bin/postern keys', () => {
       'a node that does not yet seal with it opens it',
     );
     assert.deepEqual(a.tokenSigner.verifyRefreshToken(old), link);
-    await a.reload(store.keys, now + 31 * DAY);
+    await a.reload(store.signingKeys, now + 31 * DAY);
     assert.equal(a.tokenSigner.verifyRefreshToken(old), undefined, 'nothing that it sealed can be alive');
 
     const keys = await postern.json<{ number: number; state: string }[]>(['keys', 'list'], { env });

@@ -11,7 +11,7 @@ import {
 import { connectForRequests } from '../../src/store/drivers/postgres-pool.ts';
 import { StatementBatcher } from '../../src/store/drivers/statement-batcher.ts';
 import { SqlGrants } from '../../src/store/grants.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/store.ts';
 import { query } from '../support/postgres-database.ts';
 import { TestPostgres } from '../support/postgres-server.ts';
 
@@ -19,7 +19,7 @@ import { TestPostgres } from '../support/postgres-server.ts';
 async function hotSteps(): Promise<BatchableStatement[]> {
   const taken: BatchableStatement[] = [];
   const driver = {
-    step: async (step: BatchableStatement) => {
+    runBatched: async (step: BatchableStatement) => {
       taken.push(step);
       return [0, 0];
     },

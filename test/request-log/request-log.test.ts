@@ -105,7 +105,7 @@ describe('the request log', () => {
     await service.refresh(client, refresh_token);
     await RequestLog.of(service.app).flush();
     const id = String(reply.headers.get('x-request-id'));
-    const [incident] = await service.app.store.requestLog.listIncidents(client.clientId, 1);
+    const [incident] = await service.app.store.incidents.list(client.clientId, 1);
     const stranger = await Developer.arrive(service);
     await service.createClient({ ownerId: stranger.visitor.user.id });
     const nowhere = await stranger.get('/dashboard/apps/app_that_never_was');

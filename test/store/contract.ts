@@ -12,22 +12,14 @@ import { Keyring } from '../../src/keys/keyring.ts';
 import { Mailer } from '../../src/mail/mailer.ts';
 import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
 import { hashClientSecret, newClientSecret } from '../../src/protocol/client-secret.ts';
-import { newId } from '../../src/protocol/credentials.ts';
+import { type GrantRef, newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
+import type { Application, NewApplication } from '../../src/store/applications.ts';
 import { DuplicateKey } from '../../src/store/drivers/driver.ts';
+import type { CodeRedemption, NewGrant, Rotation, SweepPosition } from '../../src/store/grants.ts';
 import { allMigrations } from '../../src/store/migrations.ts';
-import type {
-  Application,
-  CodeRedemption,
-  GrantRef,
-  NewApplication,
-  NewGrant,
-  NewUser,
-  Rotation,
-  Store,
-  SweepPosition,
-  User,
-} from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { NewUser, User } from '../../src/store/users.ts';
 import { Sweeper } from '../../src/sweeper.ts';
 
 /** An empty database, opened. */
@@ -448,16 +440,16 @@ function grantContract(open: () => Promise<Opened>): void {
       const ref = await issueTokens(db.store);
       await db.store.grants.revoke(ref, 'app_other', NOW);
       await db.store.grants.revoke({ ...ref, grantId: newId() }, CLIENT, NOW);
-      await db.store.grants.revokeAccessToken(ref, 'app_other', NOW + HOUR);
-      await db.store.grants.revokeAccessToken({ ...ref, grantId: newId() }, CLIENT, NOW + HOUR);
+      await db.store.revokedAccessTokens.add(ref, 'app_other', NOW + HOUR);
+      await db.store.revokedAccessTokens.add({ ...ref, grantId: newId() }, CLIENT, NOW + HOUR);
       assert.equal(await isLive(db.store, ref), true);
       assert.equal((await rotate(db.store, ref)).outcome, 'rotated');
     });
 
     test('an access token ends itself alone, and twice is once', async () => {
       const ref = await issueTokens(db.store, 3);
-      await db.store.grants.revokeAccessToken(at(ref, 2), CLIENT, NOW + HOUR);
-      await db.store.grants.revokeAccessToken(at(ref, 2), CLIENT, NOW + HOUR);
+      await db.store.revokedAccessTokens.add(at(ref, 2), CLIENT, NOW + HOUR);
+      await db.store.revokedAccessTokens.add(at(ref, 2), CLIENT, NOW + HOUR);
       const live = await Promise.all([1, 2, 3].map((n) => isLive(db.store, at(ref, n))));
       assert.deepEqual(live, [true, false, true]);
       assert.equal((await rotate(db.store, ref)).outcome, 'rotated');
@@ -466,7 +458,7 @@ function grantContract(open: () => Promise<Opened>): void {
     test('an access token of a grant that is revoked already is no error', async () => {
       const ref = await issueTokens(db.store);
       await db.store.grants.revoke(ref, CLIENT, NOW);
-      await db.store.grants.revokeAccessToken(ref, CLIENT, NOW + HOUR);
+      await db.store.revokedAccessTokens.add(ref, CLIENT, NOW + HOUR);
       assert.equal(await isLive(db.store, ref), false);
     });
   });
@@ -576,12 +568,12 @@ function sweepContract(open: () => Promise<Opened>): void {
 
   test('revoked access tokens are remembered until they would have expired, and go in bounded steps', async () => {
     const ref = await issueTokens(store, 10);
-    for (let n = 1; n <= 10; n++) await store.grants.revokeAccessToken(at(ref, n), CLIENT, NOW + n);
-    assert.equal(await store.grants.sweepRevokedAccessTokens(100, NOW), 0);
-    assert.equal(await store.grants.sweepRevokedAccessTokens(2, NOW + 5), 2);
-    assert.equal(await store.grants.sweepRevokedAccessTokens(100, NOW + 5), 3);
+    for (let n = 1; n <= 10; n++) await store.revokedAccessTokens.add(at(ref, n), CLIENT, NOW + n);
+    assert.equal(await store.revokedAccessTokens.sweep(100, NOW), 0);
+    assert.equal(await store.revokedAccessTokens.sweep(2, NOW + 5), 2);
+    assert.equal(await store.revokedAccessTokens.sweep(100, NOW + 5), 3);
     assert.equal(await isLive(store, at(ref, 6)), false);
-    assert.equal(await store.grants.sweepRevokedAccessTokens(100, NOW + 100), 5);
+    assert.equal(await store.revokedAccessTokens.sweep(100, NOW + 100), 5);
   });
 
   test('sessions go when they expired, in bounded steps', async () => {

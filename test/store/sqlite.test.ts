@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { DatabaseUnavailable, DuplicateKey } from '../../src/store/drivers/driver.ts';
 import { SqliteDriver } from '../../src/store/drivers/sqlite.ts';
 import { allMigrations } from '../../src/store/migrations.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/store.ts';
 import { type Opened, storeContract } from './contract.ts';
 
 const newFolder = (): string => mkdtempSync(join(tmpdir(), 'postern-test-'));
@@ -281,7 +281,7 @@ test('processes that start together on a database that is not there yet make it 
   const folder = newFolder();
   const count = 25;
   try {
-    const opener = new URL('../../src/store/open.ts', import.meta.url).href;
+    const opener = new URL('../../src/store/store.ts', import.meta.url).href;
     const start = String(Date.now() + 1_000);
     const run = async () => {
       const args = ['--input-type=module', '-e', OPENER, opener, folder, start, String(count)];

@@ -11,8 +11,7 @@ import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
 import { newClientSecret } from '../../src/protocol/client-secret.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
-import { openStore } from '../../src/store/open.ts';
-import type { Store } from '../../src/store/store.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
 import {
   challengeOf,
   DAY,

@@ -16,7 +16,7 @@ import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
 import { newClientSecret } from '../../src/protocol/client-secret.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/store.ts';
 import {
   allowConnections,
   createDatabase,

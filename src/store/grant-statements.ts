@@ -1,0 +1,119 @@
+import { SCOPE_NAMES, scopeOf } from '../protocol/scope.ts';
+import { batchableSelect, batchableUpdate } from './drivers/batchable-statement.ts';
+
+const USER_ENABLED = 'EXISTS (SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL)';
+
+export const CREATE = `
+  INSERT INTO grants (user_id, id, client_id, scope, generation, expires_at, redirect_uri, code_challenge, created_at)
+  SELECT $1, $2, $3, CAST($4 AS INTEGER), 0, CAST($5 AS BIGINT), $6, $7, CAST($8 AS BIGINT) WHERE ${USER_ENABLED}
+  ON CONFLICT DO NOTHING
+  RETURNING id`;
+
+export const CODE_IS_LIVE = `
+  SELECT 1 AS live FROM grants
+  WHERE user_id = $1 AND id = $2 AND generation = 0 AND expires_at > $3 AND revoked_at IS NULL`;
+
+export const REDEEM = batchableUpdate(['text', 'text', 'text', 'text', 'text', 'bigint', 'bigint'], {
+  table: 'grants',
+  set: 'generation = 1, expires_at = $6, last_used_at = $7',
+  where: `user_id = $1 AND id = $2 AND generation = 0
+    AND client_id = $3 AND redirect_uri = $4 AND code_challenge = $5
+    AND expires_at > $7 AND revoked_at IS NULL AND ${USER_ENABLED}`,
+  returning: 'scope',
+});
+
+/** Keeps what the code was bound to while that code could still be replayed, and drops it with the first rotation after. */
+export const ROTATE = batchableUpdate(
+  ['text', 'text', 'integer', 'text', 'integer', 'bigint', 'bigint', 'bigint'],
+  {
+    table: 'grants',
+    set: `generation = generation + 1, expires_at = $6, last_used_at = $7,
+    redirect_uri = CASE WHEN created_at > $8 THEN redirect_uri END,
+    code_challenge = CASE WHEN created_at > $8 THEN code_challenge END`,
+    where: `user_id = $1 AND id = $2 AND generation = $3
+    AND client_id = $4 AND (scope & $5) = $5
+    AND expires_at > $7 AND revoked_at IS NULL AND ${USER_ENABLED}`,
+    returning: 'scope',
+  },
+);
+
+export const CLASSIFY = `
+  SELECT generation, client_id, scope, expires_at, last_used_at, redirect_uri, code_challenge, revoked_at,
+    revoked_reason, ${USER_ENABLED} AS user_enabled
+  FROM grants WHERE user_id = $1 AND id = $2`;
+
+/** A replay that is right in everything but its time: then the code or what it bought is in other hands. */
+export const REVOKE_REPLAYED = `
+  UPDATE grants SET revoked_at = $6, revoked_reason = 'code_replay'
+  WHERE user_id = $1 AND id = $2 AND generation > 0 AND revoked_at IS NULL
+    AND client_id = $3 AND redirect_uri = $4 AND code_challenge = $5
+  RETURNING id`;
+
+export const REVOKE_REUSED = `
+  UPDATE grants SET revoked_at = $4, revoked_reason = 'refresh_token_reuse'
+  WHERE user_id = $1 AND id = $2 AND generation > $3 AND revoked_at IS NULL
+  RETURNING id`;
+
+/**
+ * A token ahead of its grant was sealed here after the row's state was saved: the database was restored
+ * from an older backup. Tokens that were consumed since would pass again, so the grant ends.
+ */
+export const REVOKE_RESTORED = `
+  UPDATE grants SET revoked_at = $4, revoked_reason = 'database_restored'
+  WHERE user_id = $1 AND id = $2 AND generation < $3 AND revoked_at IS NULL
+  RETURNING id`;
+
+/**
+ * Goes into the transaction that cuts a grant, after the cut: the event is there exactly when the
+ * cut is, names the grant's own application whoever caused it, and a second try adds none.
+ */
+export const RECORD_REVOCATION = `
+  INSERT INTO security_events (user_id, id, happened_at, kind, client_id, address, user_agent)
+  SELECT user_id, 'revoked ' || id, revoked_at, revoked_reason, client_id, '', ''
+  FROM grants WHERE user_id = $1 AND id = $2 AND revoked_at = $3
+  ON CONFLICT DO NOTHING`;
+
+export const REVOKE = batchableUpdate(['text', 'text', 'text', 'bigint', 'text'], {
+  table: 'grants',
+  set: 'revoked_at = $4, revoked_reason = $5',
+  where: 'user_id = $1 AND id = $2 AND client_id = $3 AND revoked_at IS NULL',
+  returning: 'id',
+});
+
+export const DISCONNECT = `
+  UPDATE grants SET revoked_at = $3, revoked_reason = 'disconnected_by_user'
+  WHERE user_id = $1 AND client_id = $2 AND revoked_at IS NULL
+  RETURNING id`;
+
+/** Every scope that any of the grants has: a set is the sum of its bits. */
+const ALL_SCOPES = SCOPE_NAMES.map((name) => `MAX(scope & ${scopeOf(name)})`).join(' + ');
+
+/** An access token may outlive its refresh token when the settings say so. */
+export const CONNECTIONS = `
+  SELECT client_id, ${ALL_SCOPES} AS scope, MIN(created_at) AS since, MAX(last_used_at) AS last_used_at
+  FROM grants
+  WHERE user_id = $1 AND generation > 0 AND revoked_at IS NULL AND (expires_at > $2 OR last_used_at > $3)
+  GROUP BY client_id ORDER BY MAX(last_used_at) DESC, client_id`;
+
+/** A token ahead of its grant comes from a life that a restored backup does not know: refused. */
+export const READ_ACCESS = batchableSelect(['text', 'text', 'integer'], {
+  select:
+    'g.client_id, u.id, u.email, u.email_verified_at, u.name, u.preferred_username, u.picture, u.locale, u.updated_at',
+  from: 'grants g JOIN users u ON u.id = g.user_id',
+  where: `g.user_id = $1 AND g.id = $2 AND g.generation >= $3 AND g.revoked_at IS NULL AND u.disabled_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM revoked_access_tokens r
+      WHERE r.user_id = $1 AND r.grant_id = $2 AND r.generation = $3)`,
+});
+
+export const SWEEP_RANGE = `
+  SELECT user_id, id, expires_at, revoked_at FROM grants WHERE (user_id, id) > ($1, $2) ORDER BY user_id, id LIMIT $3`;
+
+export const SWEEP = `
+  DELETE FROM grants WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND expires_at <= $5
+  RETURNING id`;
+
+/** Expired grants too: an access token may outlive its refresh token when the settings say so. */
+export const REVOKE_RANGE = `
+  UPDATE grants SET revoked_at = $5, revoked_reason = $6
+  WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND revoked_at IS NULL
+  RETURNING id`;
