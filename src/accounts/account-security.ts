@@ -10,7 +10,7 @@ import {
 } from '../mail/mail-texts.ts';
 import type { Mail } from '../mail/mailer.ts';
 import { deleteAccountPage } from '../pages/delete-account.ts';
-import { MAX_PASSWORD_LENGTH, passwordFault } from '../passwords/password-rules.ts';
+import { passwordFault } from '../passwords/password-rules.ts';
 import { isPlayground } from '../protocol/application.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
@@ -19,22 +19,23 @@ import { emailKey } from '../store/users.ts';
 import { account, toAccount } from './account.ts';
 import { LoginThrottle, tooManyAttempts } from './login-throttle.ts';
 import { countMail } from './mail-limits.ts';
+import { isPassword } from './password-check.ts';
 import { requireUser, type UserRequest } from './require-user.ts';
 import { recordEvent } from './security-events.ts';
 import { newVerifyLink } from './verify-email.ts';
 
-/** An open session is not enough for what decides over the account: what is wrong with the password shown, or undefined. */
+/** A session alone must not be enough to take over or delete the account: the password is asked for again. */
 async function currentPasswordFault(app: App, request: UserRequest): Promise<string | undefined> {
   const password = param(request.form, 'current_password');
   if (password === undefined) return 'Type your password.';
-  const guesses = LoginThrottle.inSession(app, request.browser.sessionHash);
-  const wait = await guesses.count();
-  if (wait > 0) return tooManyAttempts(wait);
-  const right =
-    password.length <= 4 * MAX_PASSWORD_LENGTH &&
-    (await app.passwords.verify(password, request.user.passwordHash));
-  if (!right) return 'This is not your password.';
-  await guesses.refund();
+  const throttle = LoginThrottle.inSession(app, request.browser.sessionHash);
+  const waitSeconds = await throttle.count();
+  if (waitSeconds > 0) return tooManyAttempts(waitSeconds);
+  if (!(await isPassword(app, password, request.user.passwordHash))) {
+    await throttle.recordBurst(request.http, request.user.id);
+    return 'This is not your password.';
+  }
+  await throttle.refund();
   return undefined;
 }
 
@@ -54,7 +55,7 @@ export const changePassword = requireUser(async (app, request) => {
   return redirect('/account?done=password');
 }, toAccount);
 
-/** Says the same whether the new address is free or somebody's: it must not tell who has an account. */
+/** The response is the same whether the new address is free or taken: it must not be an account oracle. */
 export const changeEmail = requireUser(async (app, request) => {
   const { user, form, http } = request;
   const email = (param(form, 'email') ?? '').trim();
@@ -63,19 +64,19 @@ export const changeEmail = requireUser(async (app, request) => {
     email: same ? 'That is your address already.' : emailFault(email),
     current: await currentPasswordFault(app, request),
   };
-  const refused = (emailFaults: typeof faults, status: number) =>
+  const refuse = (emailFaults: typeof faults, status: number) =>
     account(app, request, { faults: { email: emailFaults }, newEmail: email, status, done: undefined });
-  if (faults.email || faults.current) return refused(faults, 400);
+  if (faults.email || faults.current) return refuse(faults, 400);
   const limit = await countMail(app, email, http.ip);
-  if (limit.outcome === 'wait') return refused({ ...faults, email: tooManyAttempts(limit.seconds) }, 429);
+  if (limit.outcome === 'wait') return refuse({ ...faults, email: tooManyAttempts(limit.seconds) }, 429);
   if (limit.outcome === 'send') {
-    app.mailer.post('change_email', () => composeChange(app, user, email));
+    app.mailer.post('change_email', () => composeEmailChange(app, user, email));
     app.mailer.post('email_change_notice', async () => changeNotice(user.email, app.config.baseUrl));
   }
   return redirect('/account?done=email_sent');
 }, toAccount);
 
-async function composeChange(app: App, user: User, email: string): Promise<Mail> {
+async function composeEmailChange(app: App, user: User, email: string): Promise<Mail> {
   const { baseUrl } = app.config;
   const owner = await app.store.users.findByEmail(email);
   if (owner) return addressTakenMail(owner.email, baseUrl);
@@ -92,16 +93,16 @@ export const sendVerification = requireUser(async (app, { user, http }) => {
   return redirect('/account?done=verify_sent');
 }, toAccount);
 
-export const showDeleteAccount = requireUser((app, request) => deletion(app, request));
+export const showDeleteAccount = requireUser((app, request) => deleteAccountForm(app, request));
 
 export const deleteAccount = requireUser(
   async (app, request) => {
     const { user, browser } = request;
     const fault = await currentPasswordFault(app, request);
-    if (fault) return deletion(app, request, fault);
+    if (fault) return deleteAccountForm(app, request, fault);
     const owned = await app.store.ownedApplications(user.id).list();
     if (owned.some(({ clientId }) => !isPlayground(clientId)))
-      return { ...(await deletion(app, request)), status: 409 };
+      return { ...(await deleteAccountForm(app, request)), status: 409 };
     for (const { clientId } of owned) await app.store.applications.delete(clientId);
     const deleted = await app.store.users.delete(user, app.now());
     if (deleted) app.metrics?.grantRevoked('account_deleted', deleted.grantsRevoked);
@@ -111,8 +112,8 @@ export const deleteAccount = requireUser(
   () => '/account/delete',
 );
 
-/** Applications that others depend on must not be left without anybody who can look after them. */
-async function deletion(
+/** Lists the user's own applications first: they must not be left without an owner. */
+async function deleteAccountForm(
   app: App,
   { user, frame, browser }: UserRequest,
   fault?: string,

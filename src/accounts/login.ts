@@ -7,12 +7,11 @@ import { homePage } from '../pages/home.ts';
 import { type LoginProps, loginPage } from '../pages/login.ts';
 import { messagePage } from '../pages/message.ts';
 import { logoutPage } from '../pages/sign-out.ts';
-import { MAX_PASSWORD_LENGTH } from '../passwords/password-rules.ts';
 import { MAX_EMAIL_LENGTH } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
-import type { User } from '../store/users.ts';
 import { Browser } from './browser.ts';
 import { LoginThrottle, tooManyAttempts } from './login-throttle.ts';
+import { isPassword } from './password-check.ts';
 import { safeReturnTo } from './return-to.ts';
 import { recordEvent } from './security-events.ts';
 
@@ -26,44 +25,34 @@ export async function showLogin(app: App, request: HttpRequest): Promise<HttpRes
   const query = request.query;
   const returnTo = safeReturnTo(param(query, 'return_to'));
   if (await browser.user()) return redirect(returnTo);
-  return form(browser, { returnTo, done: param(query, 'done') });
+  return loginForm(browser, { returnTo, done: param(query, 'done') });
 }
 
 export async function signIn(app: App, request: HttpRequest): Promise<HttpResponse> {
   const browser = new Browser(app, request);
   const fields = formOf(request);
   const returnTo = safeReturnTo(param(fields, 'return_to'));
-  if (!browser.hasValidCsrfToken(fields)) return form(browser, { returnTo, error: STALE }, 403);
+  if (!browser.hasValidCsrfToken(fields)) return loginForm(browser, { returnTo, error: STALE }, 403);
 
   const email = (param(fields, 'email') ?? '').slice(0, MAX_EMAIL_LENGTH);
   const user = await app.store.users.findByEmail(email);
-  const guesses = LoginThrottle.atSignIn(app, email, request.ip, user && browser.deviceIdFor(user.id));
-  const wait = await guesses.count();
-  if (wait > 0) return tooMany(browser, { returnTo, email }, wait);
+  const throttle = LoginThrottle.atSignIn(app, email, request.ip, user && browser.deviceIdFor(user.id));
+  const waitSeconds = await throttle.count();
+  if (waitSeconds > 0) return tooManyAttemptsForm(browser, { returnTo, email }, waitSeconds);
 
-  if (!(await passwordIsRight(app, fields, user))) {
-    if (user && guesses.burst)
-      await recordEvent(app, request, user.id, 'failed_sign_ins', { id: guesses.burst });
-    return form(browser, { returnTo, email, error: WRONG }, 400);
+  const matches = await isPassword(app, param(fields, 'password') ?? '', user?.passwordHash);
+  if (!user || !matches) {
+    if (user) await throttle.recordBurst(request, user.id);
+    return loginForm(browser, { returnTo, email, error: WRONG }, 400);
   }
-  await guesses.refund();
-  if (user!.disabledAt !== null) return form(browser, { returnTo, email, error: DISABLED }, 403);
-  await browser.signIn(user!);
-  await recordEvent(app, request, user!.id, 'signed_in');
+  await throttle.refund();
+  if (user.disabledAt !== null) return loginForm(browser, { returnTo, email, error: DISABLED }, 403);
+  await browser.signIn(user);
+  await recordEvent(app, request, user.id, 'signed_in');
   return withHeaders(redirect(returnTo), browser.headers());
 }
 
-/** Takes the same time whether or not there is such a user. */
-async function passwordIsRight(
-  app: App,
-  fields: ReadonlyMap<string, string>,
-  user: User | undefined,
-): Promise<boolean> {
-  const password = param(fields, 'password') ?? '';
-  return password.length <= 4 * MAX_PASSWORD_LENGTH && app.passwords.verify(password, user?.passwordHash);
-}
-
-/** GET /logout: a link cannot sign anybody out, so there is a button. */
+/** GET /logout changes nothing, because a link on any site can lead here: the button does. */
 export async function showSignOut(app: App, request: HttpRequest): Promise<HttpResponse> {
   const browser = new Browser(app, request);
   const user = await browser.user();
@@ -92,12 +81,16 @@ export async function home(app: App, request: HttpRequest): Promise<HttpResponse
   return user ? redirect('/account') : htmlResponse(homePage());
 }
 
-function form(browser: Browser, props: Omit<LoginProps, 'csrfToken'>, status = 200): HttpResponse {
+function loginForm(browser: Browser, props: Omit<LoginProps, 'csrfToken'>, status = 200): HttpResponse {
   const content = loginPage({ ...props, csrfToken: browser.csrfToken() });
   return htmlResponse(content, { status, headers: browser.headers() });
 }
 
-function tooMany(browser: Browser, props: Omit<LoginProps, 'csrfToken'>, waitSeconds: number): HttpResponse {
-  const response = form(browser, { ...props, error: tooManyAttempts(waitSeconds) }, 429);
+function tooManyAttemptsForm(
+  browser: Browser,
+  props: Omit<LoginProps, 'csrfToken'>,
+  waitSeconds: number,
+): HttpResponse {
+  const response = loginForm(browser, { ...props, error: tooManyAttempts(waitSeconds) }, 429);
   return withHeaders(response, { 'retry-after': String(waitSeconds) });
 }

@@ -141,6 +141,19 @@ describe('the account page', () => {
     assert.equal((await guess(PASSWORD)).status, 303);
   });
 
+  test('five wrong passwords in a session appear once in the recent activity', async () => {
+    const visitor = await service.signedIn();
+    const kinds = async () =>
+      (await service.app.store.securityEvents.list(visitor.user.id, 100)).map(({ kind }) => kind);
+    const guess = () => send(visitor, '/account/delete', { current_password: 'wrong' });
+    for (let i = 0; i < 4; i++) await guess();
+    assert.deepEqual(await kinds(), ['signed_in']);
+    service.clock.advance(1);
+    for (let i = 0; i < 4; i++) await guess();
+    assert.deepEqual(await kinds(), ['failed_sign_ins', 'signed_in']);
+    assert.match((await visitor.get('/account')).text, /Several failed attempts to sign in/);
+  });
+
   test('signed-in browsers are named, and ended one by one or all others', async () => {
     const user = await service.createUser();
     const here = await service.signedIn(user);
