@@ -2,8 +2,8 @@ import { hash, randomBytes } from 'node:crypto';
 import type { Signer } from '../keys/signer.ts';
 
 /**
- * The cookie of a browser that signed in before names those accounts, each signed. It opens nothing:
- * it only gives this browser guesses of its own, which strangers cannot use up (OWASP, device cookies).
+ * The device cookie lists, each signed, the accounts that this browser signed in to before. It grants no access:
+ * it gives the browser login attempts of its own, which strangers cannot use up (OWASP, device cookies).
  */
 const PURPOSE = 'known browser';
 const MAX_ACCOUNTS = 5;
@@ -19,18 +19,18 @@ function entriesOf(signer: Signer, cookie: string): Entry[] {
   });
 }
 
-/** What to count this browser's guesses at the account under; undefined for a stranger. */
+/** The id under which this browser's login attempts at the account are counted; undefined without a valid entry. */
 export function deviceIdFor(signer: Signer, cookie: string, userId: string): string | undefined {
-  const entry = entriesOf(signer, cookie).find((known) => known.userId === userId);
+  const entry = entriesOf(signer, cookie).find((candidate) => candidate.userId === userId);
   return entry && hash('sha256', entry.nonce, 'base64url');
 }
 
-/** The cookie with this account in it, the latest first. */
+/** The cookie with this account added, the latest first. */
 export function addAccount(signer: Signer, cookie: string, userId: string): string {
   const entries = entriesOf(signer, cookie);
-  const known = entries.find((entry) => entry.userId === userId);
+  const existing = entries.find((entry) => entry.userId === userId);
   const others = entries.filter((entry) => entry.userId !== userId);
-  return [known?.text ?? newEntry(signer, userId), ...others.map(({ text }) => text)]
+  return [existing?.text ?? newEntry(signer, userId), ...others.map(({ text }) => text)]
     .slice(0, MAX_ACCOUNTS)
     .join('~');
 }

@@ -3,7 +3,7 @@ import type { HttpRequest } from '../http/request.ts';
 import { newId } from '../protocol/credentials.ts';
 import type { SecurityEventKind } from '../store/security-events.ts';
 
-/** Takes down what happened to an account, from where. Two of one id are one event. */
+/** Records an event in the user's recent activity. A repeated `id` is recorded once. */
 export async function recordEvent(
   app: App,
   request: HttpRequest,
@@ -11,13 +11,13 @@ export async function recordEvent(
   kind: SecurityEventKind,
   { id = newId(), clientId }: { id?: string; clientId?: string } = {},
 ): Promise<void> {
-  const where = { address: request.ip, userAgent: request.userAgent };
   await app.store.securityEvents.record({
     userId,
     id,
     at: app.now(),
     kind,
-    ...where,
+    address: request.ip,
+    userAgent: request.userAgent,
     ...(clientId !== undefined && { clientId }),
   });
 }
