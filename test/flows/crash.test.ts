@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, test } from 'node:test';
-import { endAll, newFolder, Postern, Prepared, removeFolder } from '../support/postern-process.ts';
+import { endAll, newFolder, PosternProcess, removeFolder } from '../support/postern-process.ts';
+import { PreparedData } from '../support/prepared-data.ts';
 import type { IssuedCode, Reply } from '../support/service.ts';
 
 /**
@@ -22,10 +23,10 @@ type Chain = {
 };
 
 const folder = newFolder();
-let prepared: Prepared;
-let server: Postern | undefined;
+let prepared: PreparedData;
+let server: PosternProcess | undefined;
 before(async () => {
-  prepared = await Prepared.in(folder);
+  prepared = await PreparedData.in(folder);
 });
 after(async () => {
   endAll();
@@ -34,7 +35,11 @@ after(async () => {
 });
 
 /** Works at the chains until the service is gone. */
-async function load(postern: Postern, chains: readonly Chain[], acknowledged: () => void): Promise<void> {
+async function load(
+  postern: PosternProcess,
+  chains: readonly Chain[],
+  acknowledged: () => void,
+): Promise<void> {
   for (let n = 0; ; n++) {
     const chain = chains[n % chains.length]!;
     if (chain.revoked) {
@@ -63,7 +68,7 @@ async function load(postern: Postern, chains: readonly Chain[], acknowledged: ()
 const met = new Map<string, number>();
 const meet = (what: string) => met.set(what, (met.get(what) ?? 0) + 1);
 
-async function check(postern: Postern, chain: Chain): Promise<void> {
+async function check(postern: PosternProcess, chain: Chain): Promise<void> {
   const { client } = prepared;
   const { code, tokens, revoked, unanswered } = chain;
   meet(unanswered ? `${unanswered} unanswered` : revoked ? 'revoked' : tokens.length > 0 ? 'idle' : 'unused');
@@ -113,7 +118,7 @@ test(`${CRASHES} crashes under load: nothing acknowledged is lost, nothing consu
   let acknowledged = 0;
   for (let crash = 0; crash <= CRASHES; crash++) {
     const codes = await prepared.codes(WORKERS * CHAINS_A_WORKER);
-    const postern = await Postern.start(prepared.settings);
+    const postern = await PosternProcess.start(prepared.settings);
     server = postern;
     await Promise.all(before.map((chain) => check(postern, chain)));
     if (crash === CRASHES) break;

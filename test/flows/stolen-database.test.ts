@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { deriveSigningKey } from '../../src/protocol/credentials.ts';
-import { Command, endAll, eventually, newFolder, Postern, removeFolder } from '../support/postern-process.ts';
+import { eventually } from '../support/eventually.ts';
+import { Command, endAll, newFolder, PosternProcess, removeFolder } from '../support/postern-process.ts';
 import {
   authorizePath,
   exchangeForm,
@@ -40,7 +41,7 @@ function secret<T extends string>(what: string, text: T): T {
   return text;
 }
 
-let postern: Postern;
+let postern: PosternProcess;
 let masterSecret: string;
 let client: TestClient;
 /** These are alive to the end; nothing that a thief tries may touch them. */
@@ -52,14 +53,14 @@ const stolen = new Map<string, Buffer>();
 let log: string;
 
 before(async () => {
-  postern = await Postern.start(settings);
+  postern = await PosternProcess.start(settings);
   masterSecret = secret('the key', readFileSync(join(data, 'secret'), 'utf8').trim());
   await liveALife();
   for (const ending of ['', '-wal', '-shm']) stolen.set(ending, readFileSync(databasePath + ending));
   const { code, stdout, stderr } = await postern.stop();
   assert.equal(code, 0);
   log = stdout + stderr;
-  postern = await Postern.start(settings);
+  postern = await PosternProcess.start(settings);
 });
 after(async () => {
   endAll();

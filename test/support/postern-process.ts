@@ -1,36 +1,17 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Keyring, type Keys } from '../../src/keys/keyring.ts';
-import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
-import { newClientSecret } from '../../src/protocol/client-secret.ts';
-import { newId } from '../../src/protocol/credentials.ts';
-import { parseScope } from '../../src/protocol/scope.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
-import {
-  challengeOf,
-  DAY,
-  exchangeForm,
-  HOUR,
-  type IssuedCode,
-  MINUTE,
-  newVerifier,
-  type Reply,
-  refreshForm,
-  type TestClient,
-  type TestUser,
-} from './service.ts';
+import { exchangeForm, type IssuedCode, type Reply, refreshForm, type TestClient } from './service.ts';
 
 export const COMMAND = new URL('../../bin/postern', import.meta.url).pathname;
 const START_DEADLINE_MS = 60_000;
 const END_DEADLINE_MS = 30_000;
 
-/** Whatever goes wrong in a test, no process of it is left behind: not even of one that goes on after its failure. */
+/** No process outlives its test file, even when a test fails and its code continues. */
 const running = new Set<ChildProcess>();
 let over = false;
 export function endAll(): void {
@@ -51,10 +32,10 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** What a command wrote and how it ended. */
+/** Output and exit code of a command. */
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
-/** A command line of the real bin/postern, with nothing in its environment but what is given. */
+/** One run of the real bin/postern. Its environment contains only PATH and the given settings. */
 export class Command {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
@@ -62,7 +43,7 @@ export class Command {
   stderr = '';
 
   constructor(args: readonly string[], settings: Record<string, string>, input = '') {
-    assert.ok(!over, 'the tests of this file have ended');
+    assert.ok(!over, 'the tests of this file have finished');
     const env = { PATH: process.env.PATH, ...settings };
     this.child = spawn(COMMAND, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
     running.add(this.child);
@@ -80,7 +61,7 @@ export class Command {
     });
   }
 
-  /** How it ended; a process that does not end is killed, and the test fails. */
+  /** Waits for its end; at the deadline it is killed and the exit code is null. */
   async end(deadlineMs = END_DEADLINE_MS): Promise<Ended> {
     const late = setTimeout(() => this.child.kill('SIGKILL'), deadlineMs);
     try {
@@ -91,8 +72,8 @@ export class Command {
   }
 }
 
-/** The real service in a process of its own. */
-export class Postern {
+/** `bin/postern serve` as a separate process. */
+export class PosternProcess {
   readonly url: string;
   readonly port: number;
   readonly command: Command;
@@ -103,24 +84,24 @@ export class Postern {
     this.url = `http://127.0.0.1:${port}`;
   }
 
-  static async start(settings: Record<string, string>): Promise<Postern> {
+  static async start(settings: Record<string, string>): Promise<PosternProcess> {
     for (let attempt = 1; ; attempt++) {
       const port = await freePort();
       const command = new Command(['serve'], { POSTERN_PORT: String(port), ...settings });
-      if (await isListening(command)) return new Postern(command, port);
+      if (await isListening(command)) return new PosternProcess(command, port);
       const { code, stderr } = await command.end();
-      // Somebody else may have taken the port in between.
+      // Another process may have taken the port in the meantime.
       if (attempt === 3 || !stderr.includes('is in use')) assert.fail(`serve ended with ${code}: ${stderr}`);
     }
   }
 
-  /** As a crash ends it. */
+  /** SIGKILL, like a crash. */
   async kill(): Promise<void> {
     this.command.child.kill('SIGKILL');
     await this.command.ended;
   }
 
-  /** As an operator ends it. */
+  /** SIGTERM, like an operator. */
   async stop(): Promise<Ended> {
     this.command.child.kill('SIGTERM');
     return this.command.end();
@@ -162,7 +143,7 @@ async function reply(response: Response): Promise<Reply> {
   return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : {} };
 }
 
-/** True when it says so; false when it ended instead. */
+/** True once it reports that it listens; false when it exits first. */
 async function isListening(command: Command): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const look = () => {
@@ -176,128 +157,5 @@ async function isListening(command: Command): Promise<boolean> {
   } finally {
     clearTimeout(late);
     command.child.stderr!.off('data', look);
-  }
-}
-
-/** A data folder with a user and an application, made through the store: codes and tokens come without pages. */
-export class Prepared {
-  readonly folder: string;
-  readonly settings: Record<string, string>;
-  readonly user: TestUser;
-  readonly client: TestClient;
-  readonly #keys: Keys;
-
-  private constructor(folder: string, secret: string, user: TestUser, client: TestClient) {
-    this.folder = folder;
-    this.user = user;
-    this.client = client;
-    this.#keys = new Keyring(secret, Number.POSITIVE_INFINITY);
-    this.settings = {
-      POSTERN_DATA_DIR: folder,
-      POSTERN_SECRET: secret,
-      POSTERN_RATE_LIMIT: '1000000000',
-    };
-  }
-
-  static async in(folder: string): Promise<Prepared> {
-    const user = { id: newId(), email: 'ada@example.com', password: 'correct horse battery staple' };
-    const client = {
-      clientId: `app_${newId()}`,
-      clientSecret: newClientSecret(),
-      redirectUri: 'https://client.example/callback',
-    };
-    const prepared = new Prepared(folder, randomBytes(32).toString('base64url'), user, client);
-    const passwordHash = await new PasswordHasher().hash(user.password);
-    await prepared.withStore(async (store) => {
-      await store.migrate();
-      const now = Date.now();
-      await store.users.create({ ...user, emailVerified: true, name: 'Ada', passwordHash, now });
-      const scope = parseScope('profile email')!;
-      await store.applications.create({
-        clientId: client.clientId,
-        ownerId: user.id,
-        name: 'Test application',
-        redirectUris: [client.redirectUri],
-        scope,
-        optionalScope: 0,
-        secret: client.clientSecret,
-        now,
-      });
-    });
-    return prepared;
-  }
-
-  get databasePath(): string {
-    return join(this.folder, 'postern.db');
-  }
-
-  async withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
-    const store = openStore(`sqlite:${this.databasePath}`);
-    try {
-      return await work(store);
-    } finally {
-      await store.close();
-    }
-  }
-
-  codes(count: number): Promise<IssuedCode[]> {
-    return this.withStore((store) => Promise.all(Array.from({ length: count }, () => this.#code(store))));
-  }
-
-  /** Tokens as an exchange gives them. */
-  tokens(count: number): Promise<{ access_token: string; refresh_token: string }[]> {
-    return this.withStore((store) =>
-      Promise.all(
-        Array.from({ length: count }, async () => {
-          const now = Date.now();
-          const { code, verifier } = await this.#code(store);
-          const ref = this.#keys.tokenSigner.verifyCode(code)!;
-          const redeemed = await store.grants.redeemCode({
-            ref,
-            clientId: this.client.clientId,
-            redirectUri: this.client.redirectUri,
-            codeChallenge: challengeOf(verifier),
-            now,
-            expiresAt: now + 30 * DAY,
-          });
-          assert.ok(redeemed.outcome === 'redeemed');
-          const first = { ...ref, generation: 1 };
-          const access = { ...first, expiresAt: now + HOUR, scope: redeemed.scope };
-          return {
-            access_token: this.#keys.tokenSigner.signAccessToken(access),
-            refresh_token: this.#keys.tokenSigner.signRefreshToken(first),
-          };
-        }),
-      ),
-    );
-  }
-
-  async #code(store: Store): Promise<IssuedCode> {
-    const verifier = newVerifier();
-    const grantId = newId();
-    const now = Date.now();
-    await store.grants.create({
-      userId: this.user.id,
-      grantId,
-      clientId: this.client.clientId,
-      scope: parseScope('profile email')!,
-      redirectUri: this.client.redirectUri,
-      codeChallenge: challengeOf(verifier),
-      now,
-      expiresAt: now + 5 * MINUTE,
-    });
-    return {
-      code: this.#keys.tokenSigner.signCode({ userId: this.user.id, grantId, generation: 0 }),
-      verifier,
-    };
-  }
-}
-
-/** Asks again until it is so, for a long while: what is waited for takes well under a second when all is right. */
-export async function eventually(isSo: () => Promise<boolean>, deadlineMs = 20_000): Promise<void> {
-  const end = performance.now() + deadlineMs;
-  while (!(await isSo())) {
-    if (performance.now() > end) assert.fail(`not so after ${deadlineMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
