@@ -16,7 +16,7 @@ import { emailFault } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
 import type { User } from '../store/users.ts';
 import { emailKey } from '../store/users.ts';
-import { account, toAccount } from './account.ts';
+import { accountResponse, toAccount } from './account.ts';
 import { LoginThrottle, tooManyAttempts } from './login-throttle.ts';
 import { countMail } from './mail-limits.ts';
 import { isPassword } from './password-check.ts';
@@ -47,7 +47,7 @@ export const changePassword = requireUser(async (app, request) => {
     next: next === '' ? 'Choose a password.' : passwordFault(next, [user.email, user.name ?? '']),
   };
   if (faults.current || faults.next)
-    return account(app, request, { faults: { password: faults }, status: 400, done: undefined });
+    return accountResponse(app, request, { faults: { password: faults }, status: 400, done: undefined });
   const passwordHash = await app.passwords.hash(next);
   await app.store.users.setPassword(user.id, passwordHash, app.now(), browser.sessionHash);
   await recordEvent(app, http, user.id, 'password_changed');
@@ -65,7 +65,12 @@ export const changeEmail = requireUser(async (app, request) => {
     current: await currentPasswordFault(app, request),
   };
   const refuse = (emailFaults: typeof faults, status: number) =>
-    account(app, request, { faults: { email: emailFaults }, newEmail: email, status, done: undefined });
+    accountResponse(app, request, {
+      faults: { email: emailFaults },
+      newEmail: email,
+      status,
+      done: undefined,
+    });
   if (faults.email || faults.current) return refuse(faults, 400);
   const limit = await countMail(app, email, http.ip);
   if (limit.outcome === 'wait') return refuse({ ...faults, email: tooManyAttempts(limit.seconds) }, 429);

@@ -1,20 +1,20 @@
 import type { App } from '../app.ts';
+import { notFoundResponse } from '../http/error-pages.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
 import { type AccountFaults, type AccountProps, accountPage } from '../pages/account.ts';
-import { messagePage } from '../pages/message.ts';
 import { param } from '../protocol/parameters.ts';
 import type { SecurityEvent } from '../store/security-events.ts';
 import { type ProfileInput, profileChanges, profileFaults, readProfile } from './profile.ts';
 import { requireUser, type UserRequest } from './require-user.ts';
 import { recordEvent } from './security-events.ts';
 
-const EVENTS_SHOWN = 20;
+const MAX_EVENTS = 20;
 
 export const toAccount = (): string => '/account';
 
 export const showAccount = requireUser((app, request) =>
-  account(app, request, { done: param(request.http.query, 'done') }),
+  accountResponse(app, request, { done: param(request.http.query, 'done') }),
 );
 
 type Shown = Pick<AccountProps, 'done'> & {
@@ -24,12 +24,12 @@ type Shown = Pick<AccountProps, 'done'> & {
   readonly status?: number;
 };
 
-/** The whole page, with what a form on it got wrong. */
-export async function account(app: App, request: UserRequest, shown: Shown): Promise<HttpResponse> {
+/** The account page, after a refused form with its faults and what was typed. */
+export async function accountResponse(app: App, request: UserRequest, shown: Shown): Promise<HttpResponse> {
   const { user, browser, frame } = request;
   const [sessions, events] = await Promise.all([
     app.store.sessions.list(user.id, app.now()),
-    app.store.securityEvents.list(user.id, EVENTS_SHOWN),
+    app.store.securityEvents.list(user.id, MAX_EVENTS),
   ]);
   const content = accountPage({
     frame,
@@ -43,7 +43,7 @@ export async function account(app: App, request: UserRequest, shown: Shown): Pro
     newEmail: shown.newEmail ?? '',
     sessions: sessions.map((session) => ({ ...session, current: session.idHash === browser.sessionHash })),
     events,
-    applicationNames: await namesOf(app, events),
+    applicationNames: await applicationNames(app, events),
     faults: shown.faults ?? {},
     done: shown.done,
     now: app.now(),
@@ -51,11 +51,14 @@ export async function account(app: App, request: UserRequest, shown: Shown): Pro
   return htmlResponse(content, { status: shown.status ?? 200, headers: browser.headers() });
 }
 
-async function namesOf(app: App, events: readonly SecurityEvent[]): Promise<ReadonlyMap<string, string>> {
+async function applicationNames(
+  app: App,
+  events: readonly SecurityEvent[],
+): Promise<ReadonlyMap<string, string>> {
   const ids = new Set(events.flatMap(({ clientId }) => clientId ?? []));
-  const found = await Promise.all([...ids].map((id) => app.store.applications.find(id)));
+  const applications = await Promise.all([...ids].map((id) => app.store.applications.find(id)));
   return new Map(
-    found.flatMap((application) => (application ? [[application.clientId, application.name]] : [])),
+    applications.flatMap((application) => (application ? [[application.clientId, application.name]] : [])),
   );
 }
 
@@ -63,7 +66,7 @@ export const changeProfile = requireUser(async (app, request) => {
   const profile = readProfile(request.form);
   const faults = profileFaults(profile);
   if (Object.keys(faults).length > 0)
-    return account(app, request, { faults: { profile: faults }, profile, status: 400 });
+    return accountResponse(app, request, { faults: { profile: faults }, profile, status: 400 });
   await app.store.users.changeProfile(request.user.id, profileChanges(profile), app.now());
   return redirect('/account?done=profile');
 }, toAccount);
@@ -71,7 +74,7 @@ export const changeProfile = requireUser(async (app, request) => {
 export const endSession = requireUser(async (app, request) => {
   const { form, user, http, browser } = request;
   const session = param(form, 'session') ?? '';
-  if (!(await app.store.sessions.endOf(user.id, session))) return nothingThere();
+  if (!(await app.store.sessions.endOf(user.id, session))) return notFoundInAccount();
   await recordEvent(app, http, user.id, 'session_ended');
   return redirect(session === browser.sessionHash ? '/login' : '/account?done=session');
 }, toAccount);
@@ -82,12 +85,9 @@ export const endOtherSessions = requireUser(async (app, { user, http, browser })
   return redirect('/account?done=sessions');
 }, toAccount);
 
-/** What belongs to somebody else is not there. */
-export function nothingThere(): HttpResponse {
-  const content = messagePage({
+export const notFoundInAccount = (): HttpResponse =>
+  notFoundResponse({
     title: 'Nothing here',
     paragraphs: ['There is nothing at this address, or it is not yours.'],
     next: { path: '/account', label: 'Go to your account' },
   });
-  return htmlResponse(content, { status: 404 });
-}

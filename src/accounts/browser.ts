@@ -1,22 +1,24 @@
 import { hash, randomBytes } from 'node:crypto';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type { App } from '../app.ts';
+import { formOf } from '../http/form.ts';
 import type { HttpRequest } from '../http/request.ts';
 import type { User } from '../store/users.ts';
 import { addAccount, deviceIdFor } from './device-cookie.ts';
 import { safeReturnTo } from './return-to.ts';
 
 const SESSION_TTL_MS = 14 * 24 * 3600 * 1000;
-const ID = /^[A-Za-z0-9_-]{43}$/;
-const KNOWN_TTL_MS = 365 * 24 * 3600 * 1000;
+const DEVICE_TTL_MS = 365 * 24 * 3600 * 1000;
+const COOKIE_ID = /^[A-Za-z0-9_-]{43}$/;
 const MAX_RETURN_TO_LENGTH = 3000;
+const NO_FIELDS: ReadonlyMap<string, string> = new Map();
 
-/** A request's browser: its cookies, and the forms that were made for it. */
+/** The browser that sent a request: its cookies, its session and the CSRF tokens of its forms. */
 export class Browser {
   readonly #app: App;
   readonly #request: HttpRequest;
   readonly #sessionId: string | undefined;
-  readonly #known: string;
+  readonly #deviceCookie: string;
   readonly #returnTo: string | undefined;
   #browserId: string | undefined;
   #setCookies: string[] = [];
@@ -25,20 +27,20 @@ export class Browser {
     this.#app = app;
     this.#request = request;
     const cookies = parseCookie(request.headers.cookie ?? '');
-    const id = (name: string) => (ID.test(cookies[name] ?? '') ? cookies[name] : undefined);
+    const id = (name: string) => (COOKIE_ID.test(cookies[name] ?? '') ? cookies[name] : undefined);
     this.#sessionId = id(this.#name('session'));
     this.#browserId = id(this.#name('browser'));
-    this.#known = cookies[this.#name('known')] ?? '';
+    this.#deviceCookie = cookies[this.#name('known')] ?? '';
     this.#returnTo = cookies[this.#name('return')];
   }
 
-  /** Who is signed in, unless the session ended or the user was disabled. */
+  /** The signed-in user; undefined without a live session, or when the user is disabled. */
   async user(): Promise<User | undefined> {
     if (!this.#sessionId) return undefined;
     return this.#app.store.sessions.findUser(hashId(this.#sessionId), this.#app.now());
   }
 
-  /** Always a new id at sign-in, so that one planted before it is worth nothing. */
+  /** Always under a new session id, against session fixation. */
   async signIn(user: Pick<User, 'id'>): Promise<void> {
     if (this.#sessionId) await this.#app.store.sessions.end(hashId(this.#sessionId));
     const id = newId();
@@ -55,35 +57,36 @@ export class Browser {
     this.rememberDevice(user.id);
   }
 
-  /** Gives this browser guesses of its own at the account's password. */
+  /** Gives this browser its own login attempts at the account (device-cookie.ts). */
   rememberDevice(userId: string): void {
-    this.#setCookie('known', addAccount(this.#app.keys.pageSigner, this.#known, userId), KNOWN_TTL_MS);
+    const cookie = addAccount(this.#app.keys.pageSigner, this.#deviceCookie, userId);
+    this.#setCookie('known', cookie, DEVICE_TTL_MS);
   }
 
   /** Undefined when this browser never signed in to the account. */
   deviceIdFor(userId: string): string | undefined {
-    return deviceIdFor(this.#app.keys.pageSigner, this.#known, userId);
+    return deviceIdFor(this.#app.keys.pageSigner, this.#deviceCookie, userId);
   }
 
-  /** What the store knows this session by. */
+  /** The key of the session's row; empty without a session cookie. */
   get sessionHash(): string {
     return this.#sessionId ? hashId(this.#sessionId) : '';
   }
 
-  /** What this browser is recognised by while nobody is signed in; undefined before it was given a form. */
+  /** Identifies a browser without a session; undefined before it was sent a form. */
   get browserIdHash(): string | undefined {
     return this.#browserId && hashId(this.#browserId);
   }
 
-  /** Where this browser was going when its owner stopped to make an account. */
+  /** The path to continue at once the new account is confirmed. */
   get returnTo(): string {
     return safeReturnTo(this.#returnTo);
   }
 
   keepReturnTo(path: string): void {
-    const worth = path !== '/' && path.length <= MAX_RETURN_TO_LENGTH;
-    if (worth || this.#returnTo !== undefined)
-      this.#setCookie('return', worth ? path : '', worth ? undefined : 0);
+    const keep = path !== '/' && path.length <= MAX_RETURN_TO_LENGTH;
+    if (keep || this.#returnTo !== undefined)
+      this.#setCookie('return', keep ? path : '', keep ? undefined : 0);
   }
 
   async signOut(): Promise<void> {
@@ -91,7 +94,7 @@ export class Browser {
     this.#setCookie('session', '', 0);
   }
 
-  /** The token of a form: bound to the session, or before there is one to an id that only marks the browser. */
+  /** Bound to the session, or without one to a random id in a cookie of this browser. */
   csrfToken(): string {
     if (!this.#sessionId && !this.#browserId) {
       this.#browserId = newId();
@@ -100,7 +103,14 @@ export class Browser {
     return this.sign('form', '');
   }
 
-  /** A form that another site made this browser send has neither the right token nor the right origin. */
+  /** Fields of the posted form, empty for a GET; undefined when a POST has no valid CSRF token. */
+  checkedForm(): ReadonlyMap<string, string> | undefined {
+    if (this.#request.method !== 'POST') return NO_FIELDS;
+    const form = formOf(this.#request);
+    return this.hasValidCsrfToken(form) ? form : undefined;
+  }
+
+  /** A form that another site makes this browser send has neither the token nor the right Sec-Fetch-Site. */
   hasValidCsrfToken(form: ReadonlyMap<string, string>): boolean {
     return !this.isCrossSite() && this.verify('form', '', form.get('form_token') ?? '');
   }
@@ -109,7 +119,7 @@ export class Browser {
     return this.#request.headers['sec-fetch-site'] === 'cross-site';
   }
 
-  /** A signature that only this browser, in this session, can give back. */
+  /** A signature that is valid only in this browser and session. */
   sign(purpose: string, text: string): string {
     return this.#app.keys.pageSigner.sign(`${purpose} ${this.#sessionId ?? this.#browserId ?? ''}`, text);
   }
@@ -123,12 +133,12 @@ export class Browser {
     );
   }
 
-  /** The cookies this request set, for its response. */
+  /** The Set-Cookie header of the response. */
   headers(): Record<string, string[]> {
     return this.#setCookies.length > 0 ? { 'set-cookie': this.#setCookies } : {};
   }
 
-  /** Over https the name's prefix makes browsers refuse the cookie from anywhere but this very host (RFC 6265bis). */
+  /** Over https with the `__Host-` prefix: browsers then accept the cookie from this very host only (RFC 6265bis). */
   #name(name: string): string {
     return this.#secure ? `__Host-postern_${name}` : `postern_${name}`;
   }

@@ -4,11 +4,11 @@ import { type HttpResponse, redirect } from '../http/response.ts';
 import { type ConnectedApplication, connectionsPage, disconnectPage } from '../pages/connections.ts';
 import { param } from '../protocol/parameters.ts';
 import type { Application } from '../store/applications.ts';
-import { nothingThere } from './account.ts';
+import { notFoundInAccount } from './account.ts';
 import { requireUser, type UserRequest } from './require-user.ts';
 import { recordEvent } from './security-events.ts';
 
-async function connected(app: App, userId: string): Promise<ConnectedApplication[]> {
+async function listConnections(app: App, userId: string): Promise<ConnectedApplication[]> {
   const now = app.now();
   const connections = await app.store.grants.connections(userId, now, now - app.config.accessTokenTtlMs);
   return Promise.all(
@@ -19,7 +19,7 @@ async function connected(app: App, userId: string): Promise<ConnectedApplication
   );
 }
 
-/** Where it sends people back to: that much of an application is checked. Its home page is what it says of itself. */
+/** The host of its redirect URI, which every authorization request is checked against; nobody checks its home page. */
 const siteOf = ({ redirectUris }: Application): string => new URL(redirectUris[0]!).host;
 
 const clientIdOf = ({ http }: UserRequest): string => http.parameters.client_id!;
@@ -28,18 +28,17 @@ export const showConnections = requireUser(async (app, { user, frame, browser, h
   const done = param(http.query, 'done');
   const content = connectionsPage({
     frame,
-    connections: await connected(app, user.id),
+    connections: await listConnections(app, user.id),
     done,
     now: app.now(),
   });
   return htmlResponse(content, { headers: browser.headers() });
 });
 
-/** The confirmation. Only what is connected can be disconnected. */
 export const showDisconnect = requireUser(async (app, request): Promise<HttpResponse> => {
   const clientId = clientIdOf(request);
-  const connection = (await connected(app, request.user.id)).find((one) => one.clientId === clientId);
-  if (!connection) return nothingThere();
+  const connection = (await listConnections(app, request.user.id)).find((one) => one.clientId === clientId);
+  if (!connection) return notFoundInAccount();
   return htmlResponse(disconnectPage({ frame: request.frame, connection, now: app.now() }), {
     headers: request.browser.headers(),
   });
@@ -49,9 +48,9 @@ export const disconnect = requireUser(
   async (app, request) => {
     const { user, http } = request;
     const clientId = clientIdOf(request);
-    const ended = await app.store.grants.disconnect(user.id, clientId, app.now());
-    if (ended === 0) return nothingThere();
-    app.metrics?.grantRevoked('disconnected_by_user', ended);
+    const revoked = await app.store.grants.disconnect(user.id, clientId, app.now());
+    if (revoked === 0) return notFoundInAccount();
+    app.metrics?.grantRevoked('disconnected_by_user', revoked);
     await recordEvent(app, http, user.id, 'disconnected', { clientId });
     return redirect('/account/connections?done=disconnected');
   },

@@ -10,7 +10,7 @@ import { param } from '../protocol/parameters.ts';
 import type { User } from '../store/users.ts';
 import { countMail } from './mail-limits.ts';
 import { hashMailedToken, newMailedToken, readUserToken, type UserToken } from './mailed-token.ts';
-import { deadLink, type PublicRequest, publicPage, tooManyMails } from './public-form.ts';
+import { deadLink, type PublicRequest, publicPage, tooManyMails } from './public-page.ts';
 import { recordEvent } from './security-events.ts';
 
 const LINK_TTL_MS = 30 * 60_000;
@@ -20,7 +20,7 @@ export const showForgotPassword = publicPage((_app, { show }) =>
   show((csrfToken) => forgotPasswordPage({ csrfToken, email: '' })),
 );
 
-/** Answers alike for every address: nobody learns from it who has an account. */
+/** The response is the same for every address: it must not be an account oracle. */
 export const forgotPassword = publicPage(async (app, request) => {
   const { form, show, http } = request;
   const email = (param(form, 'email') ?? '').trim();
@@ -43,7 +43,7 @@ async function composeReset(app: App, email: string): Promise<Mail | undefined> 
 }
 
 export const showResetPassword = publicPage(async (app, request) => {
-  const text = param(request.query, 'token') ?? '';
+  const text = param(request.http.query, 'token') ?? '';
   const user = await userOfLink(app, readUserToken(text));
   return user ? resetForm(request, text, user) : deadLink(request, AGAIN);
 });
@@ -62,11 +62,11 @@ export const resetPassword = publicPage(async (app, request) => {
   const email = await app.store.mailLinks.take(link.userId, link.tokenHash, 'reset_password', app.now());
   if (email === undefined) return deadLink(request, AGAIN);
   await app.store.users.setPassword(user.id, passwordHash, app.now());
-  // Whoever opened the link reads the mail of this very address.
+  // Opening the link proves control of this very address.
   await app.store.users.verifyEmail(user.id, app.now(), email);
   await recordEvent(app, http, user.id, 'password_reset');
   app.mailer.post('password_notice', async () => passwordNotice(user.email, app.config.baseUrl));
-  // Strangers' guesses must not keep this browser out now.
+  // An account budget that strangers have used up must not stop this browser from signing in now.
   browser.rememberDevice(user.id);
   return withHeaders(redirect('/login?done=reset'), browser.headers());
 });

@@ -12,7 +12,7 @@ import type { SignUp } from '../store/sign-ups.ts';
 import { countMail } from './mail-limits.ts';
 import { hashMailedToken, isMailedToken, newMailedToken } from './mailed-token.ts';
 import { isPassword } from './password-check.ts';
-import { deadLink, type PublicRequest, publicPage, tooManyMails } from './public-form.ts';
+import { deadLink, type PublicRequest, publicPage, tooManyMails } from './public-page.ts';
 import { safeReturnTo } from './return-to.ts';
 import { recordEvent } from './security-events.ts';
 
@@ -22,9 +22,9 @@ import { recordEvent } from './security-events.ts';
  */
 const LINK_TTL_MS = 24 * 3600_000;
 
-export const showSignUp = publicPage(async (_app, { browser, query, show }) => {
+export const showSignUp = publicPage(async (_app, { http, browser, show }) => {
   if (await browser.user()) return redirect('/account');
-  browser.keepReturnTo(safeReturnTo(param(query, 'return_to')));
+  browser.keepReturnTo(safeReturnTo(param(http.query, 'return_to')));
   return show((csrfToken) => signUpPage({ csrfToken, name: '', email: '', faults: {} }));
 });
 
@@ -66,7 +66,7 @@ async function composeSignUp(app: App, pending: SignUp): Promise<Mail> {
 
 /** Mail scanners open links, so GET changes nothing: the button does. */
 export const showConfirmSignUp = publicPage(async (app, request) => {
-  const token = param(request.query, 'token') ?? '';
+  const token = param(request.http.query, 'token') ?? '';
   const pending = await findPending(app, token);
   if (!pending) return deadLink(request, { path: '/signup', label: 'Sign up again' });
   return confirmForm(request, token, pending);

@@ -6,7 +6,7 @@ import { param } from '../protocol/parameters.ts';
 import type { LinkPurpose } from '../store/mail-links.ts';
 import type { User } from '../store/users.ts';
 import { hashMailedToken, newMailedToken, readUserToken } from './mailed-token.ts';
-import { deadLink, publicPage } from './public-form.ts';
+import { deadLink, publicPage } from './public-page.ts';
 import { recordEvent } from './security-events.ts';
 
 const LINK_TTL_MS = 24 * 3600_000;
@@ -15,7 +15,7 @@ const NEXT = { path: '/account', label: 'Go to your account' };
 type VerifyPurpose = Exclude<LinkPurpose, 'reset_password'>;
 const PURPOSES: readonly VerifyPurpose[] = ['verify_email', 'change_email'];
 
-/** A link that proves an address: the user's own, or the one that is to take its place. */
+/** A link that verifies `email`: the user's address, or the one that is to replace it. */
 export async function newVerifyLink(
   app: App,
   user: User,
@@ -27,9 +27,9 @@ export async function newVerifyLink(
   return `${app.config.baseUrl}/verify-email?token=${user.id}.${token}`;
 }
 
-/** Opening the link changes nothing: mail scanners open links too. The button does. */
+/** Mail scanners open links, so GET changes nothing: the button does. */
 export const showVerifyEmail = publicPage(async (app, request) => {
-  const text = param(request.query, 'token') ?? '';
+  const text = param(request.http.query, 'token') ?? '';
   const link = readUserToken(text);
   if (!link) return deadLink(request, NEXT);
   for (const purpose of PURPOSES) {
@@ -45,21 +45,21 @@ export const verifyEmail = publicPage(async (app, request) => {
   if (!link) return deadLink(request, NEXT);
   const take = (purpose: VerifyPurpose) =>
     app.store.mailLinks.take(link.userId, link.tokenHash, purpose, app.now());
-  const own = await take('verify_email');
-  if (own) return verified(app, request.http, link.userId, own);
-  const next = await take('change_email');
-  return next ? changed(app, request.http, link.userId, next) : deadLink(request, NEXT);
+  const email = await take('verify_email');
+  if (email) return verifyCurrentEmail(app, request.http, link.userId, email);
+  const newEmail = await take('change_email');
+  return newEmail ? replaceEmail(app, request.http, link.userId, newEmail) : deadLink(request, NEXT);
 });
 
-/** Says so only while the address is still the user's. */
-async function verified(app: App, http: HttpRequest, userId: string, email: string) {
+/** Has no effect when the user's address has changed since the link was sent. */
+async function verifyCurrentEmail(app: App, http: HttpRequest, userId: string, email: string) {
   if (!(await app.store.users.verifyEmail(userId, app.now(), email))) return redirect('/account?done=stale');
   await recordEvent(app, http, userId, 'email_verified');
   return redirect('/account?done=verified');
 }
 
-/** The address changes now, when it is proven, and not before (docs/decisions/022-email-change.md). */
-async function changed(app: App, http: HttpRequest, userId: string, email: string) {
+/** The address changes only now that it is verified (docs/decisions/022-email-change.md). */
+async function replaceEmail(app: App, http: HttpRequest, userId: string, email: string) {
   const user = await app.store.users.find(userId);
   const outcome = user ? await app.store.users.changeEmail(userId, user.email, email, app.now()) : 'stale';
   if (outcome !== 'changed') return redirect('/account?done=stale');

@@ -1,4 +1,5 @@
 import type { App } from '../app.ts';
+import { notFoundResponse } from '../http/error-pages.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
 import { type ApplicationProps, applicationPage } from '../pages/application.ts';
@@ -7,11 +8,11 @@ import { exampleAuthorizeUrl } from '../protocol/application.ts';
 import { newId } from '../protocol/credentials.ts';
 import { formatScope } from '../protocol/scope.ts';
 import { inputOf, readApplicationForm } from './application-form.ts';
-import { applicationPath, notFound, type OwnedAppRequest, requireOwnedApp } from './require-owned-app.ts';
+import { applicationPath, type OwnedAppRequest, requireOwnedApp } from './require-owned-app.ts';
 import { secretViews } from './secret-view.ts';
 import { nearLimit } from './usage.ts';
 
-/** What an application's page can say was done, by the word for it in the address. */
+/** Fixed texts by a key in the query: nothing from the address reaches the page. */
 const DONE = new Map([
   ['saved', 'Saved. The changes are in effect.'],
   ['enabled', 'The application is enabled.'],
@@ -28,37 +29,38 @@ export const showApplication = requireOwnedApp(async (app, request) => {
   const done = DONE.get(request.http.query.get('done') ?? '');
   const peak = await nearLimit(app, request.application.clientId);
   const limitNotice = peak === undefined ? undefined : nearWords(peak, app.config.rateLimit);
-  return applicationAnswer(app, request, { done, limitNotice });
+  return applicationResponse(app, request, { done, limitNotice });
 });
 
 /** POST /dashboard/apps/:client_id */
 export const saveApplication = requireOwnedApp(async (app, request) => {
   const { form, application, applications } = request;
   const read = readApplicationForm(form, inputOf(application));
-  if ('errors' in read) return applicationAnswer(app, request, read, 400);
+  if ('errors' in read) return applicationResponse(app, request, read, 400);
   const saved = await applications.edit(application.clientId, read.changes, app.now());
-  return saved ? doneAnswer(application.clientId, 'saved') : notFound();
+  return saved ? redirectToApplication(application.clientId, 'saved') : notFoundResponse();
 });
 
-/** POST /dashboard/apps/:client_id/disable. When it is disabled already, that is what was wanted. */
+/** POST /dashboard/apps/:client_id/disable. Idempotent. */
 export const disableApplication = requireOwnedApp(async (app, { application, applications }) => {
   await applications.disable(application.clientId, app.now());
-  return doneAnswer(application.clientId, 'disabled');
+  return redirectToApplication(application.clientId, 'disabled');
 });
 
 /** POST /dashboard/apps/:client_id/enable */
 export const enableApplication = requireOwnedApp(async (app, request) => {
   const { application, applications } = request;
   const enabled = await applications.enable(application.clientId, app.now());
-  if (enabled || application.disabledBy === null) return doneAnswer(application.clientId, 'enabled');
-  return applicationAnswer(app, request, {}, 409);
+  if (enabled || application.disabledBy === null)
+    return redirectToApplication(application.clientId, 'enabled');
+  return applicationResponse(app, request, {}, 409);
 });
 
-export function doneAnswer(clientId: string, done: string): HttpResponse {
-  return redirect(`${applicationPath(clientId)}?done=${done}`, { clientId: clientId, reason: done });
+export function redirectToApplication(clientId: string, done: string): HttpResponse {
+  return redirect(`${applicationPath(clientId)}?done=${done}`, { clientId, reason: done });
 }
 
-export function applicationAnswer(
+export function applicationResponse(
   app: App,
   { application, frame }: OwnedAppRequest,
   props: Partial<ApplicationProps>,

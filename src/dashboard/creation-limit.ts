@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Spec 8: a number of creations an hour per user account, in a window that opens with the first. */
+/** Applications created per user and hour, in a window that opens with the first (protocol 8.3). */
 export class CreationLimit {
   readonly #app: App;
   readonly #key: string;
@@ -12,7 +12,7 @@ export class CreationLimit {
     this.#key = `create application ${userId}`;
   }
 
-  /** Counts one creation before it is made. When it is one too many: the time of the next that is possible. */
+  /** Counts a creation before it is made. Undefined when it may be made, else when the next one may. */
   async count(now: number): Promise<number | undefined> {
     const { startedAt, count } = await this.#app.store.counters.hit(this.#key, HOUR_MS, now, now);
     if (count <= this.#app.config.appCreationLimit) return undefined;
@@ -20,7 +20,7 @@ export class CreationLimit {
     return startedAt + HOUR_MS;
   }
 
-  /** Nothing was created after all. */
+  /** For a creation that was counted but not made. */
   async refund(): Promise<void> {
     await this.#app.store.counters.refund(this.#key, HOUR_MS);
   }

@@ -12,14 +12,14 @@ export const confirmDeletion = requireOwnedApp((_app, { application: { clientId,
 export const deleteApplication = requireOwnedApp(async (_app, { application, applications, form, frame }) => {
   const { clientId, name } = application;
   const typed = form.get('name') ?? '';
-  if (asRead(typed) !== asRead(name)) {
+  if (asDisplayed(typed) !== asDisplayed(name)) {
     const error = 'This is not its name. Nothing was deleted.';
     return htmlResponse(deleteApplicationPage({ frame, clientId, name, typed, error }), { status: 400 });
   }
-  // Renamed or gone since it was read: the question is asked anew, or there is nothing to ask.
+  // Renamed or deleted since it was read: the page asks again, or is 404.
   if (!(await applications.delete(clientId, name))) return redirect(`${applicationPath(clientId)}/delete`);
-  return redirect('/dashboard?done=deleted', { clientId: clientId, reason: 'deleted' });
+  return redirect('/dashboard?done=deleted', { clientId, reason: 'deleted' });
 });
 
-/** As it looks on the page: several spaces show as one, and one character can be written in two ways. */
-const asRead = (name: string): string => name.normalize('NFC').replaceAll(/\s+/g, ' ').trim();
+/** Compared as it looks on the page: white space collapses, and a character can be encoded in two ways. */
+const asDisplayed = (name: string): string => name.normalize('NFC').replaceAll(/\s+/g, ' ').trim();

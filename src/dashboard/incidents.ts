@@ -1,10 +1,11 @@
+import { notFoundResponse } from '../http/error-pages.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import { incidentPage, incidentsPage } from '../pages/incidents.ts';
 import { presentationOf } from '../request-log/incidents.ts';
 import { RequestLog } from '../request-log/request-log.ts';
 import { titleOf } from './failure-explanations.ts';
 import { diagnose } from './incident-diagnosis.ts';
-import { isId, notFound, parameter, requireOwnedApp } from './require-owned-app.ts';
+import { isId, pathParameter, requireOwnedApp } from './require-owned-app.ts';
 
 const MAX_SHOWN = 100;
 
@@ -20,10 +21,10 @@ export const showIncidents = requireOwnedApp(async (app, { application, frame })
 /** GET /dashboard/apps/:client_id/incidents/:id. What came after the cut is still in the log, if at all. */
 export const showIncident = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
-  const id = parameter(http, 'id');
+  const id = pathParameter(http, 'id');
   await RequestLog.of(app).flush();
   const incident = isId(id) ? await app.store.incidents.find(clientId, id) : undefined;
-  if (!incident) return notFound();
+  if (!incident) return notFoundResponse();
   const later = (await app.store.requestLog.listByGrant(clientId, incident.grantTail))
     .map(presentationOf)
     .filter((one) => !incident.presentations.some((known) => known.id === one.id));

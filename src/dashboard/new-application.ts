@@ -17,28 +17,28 @@ export const showNewApplication = requireUser((_app, { frame }) =>
 );
 
 /**
- * POST /dashboard/apps/new. The response itself shows the secret, so that it is in no address and kept
- * nowhere. A reload sends the form again: it is known by its id and leads to what it made.
+ * POST /dashboard/apps/new. The response itself shows the secret, so that it is neither stored nor in a URL. A reload
+ * posts the form again: its id leads to the application that it created.
  */
 export const createApplication = requireUser(
   async (app, request) => {
     const { user, form, frame } = request;
     const applications = app.store.ownedApplications(user.id);
     const formId = formIdOf(form);
-    const earlier = await applications.createdBy(formId);
-    if (earlier !== undefined) return toCreated(applications, earlier);
+    const createdId = await applications.createdBy(formId);
+    if (createdId !== undefined) return redirectToCreated(applications, createdId);
 
     const read = readApplicationForm(form, BLANK);
-    const again = (props: Partial<NewApplicationProps>, status: number) =>
+    const formAgain = (props: Partial<NewApplicationProps>, status: number) =>
       htmlResponse(newApplicationPage({ frame, formId, input: read.input, ...props }), { status });
-    if ('errors' in read) return again({ errors: read.errors }, 400);
+    if ('errors' in read) return formAgain({ errors: read.errors }, 400);
 
     const now = app.now();
     const limit = new CreationLimit(app, user.id);
     const nextAt = await limit.count(now);
     if (nextAt !== undefined) {
       const minutes = Math.ceil((nextAt - now) / 60_000);
-      const response = again({ limit: { most: app.config.appCreationLimit, nextAt, minutes } }, 429);
+      const response = formAgain({ limit: { max: app.config.appCreationLimit, nextAt, minutes } }, 429);
       return withHeaders(response, { 'retry-after': String(Math.ceil((nextAt - now) / 1000)) });
     }
     const application = { ...read.changes, clientId: newClientId(), secret: newClientSecret(), now };
@@ -60,20 +60,22 @@ async function create(
   });
   if (result.outcome === 'repeated') {
     await limit.refund();
-    return toCreated(applications, result.clientId);
+    return redirectToCreated(applications, result.clientId);
   }
   const { clientId, name, secret } = application;
   return htmlResponse(newSecretPage({ frame, clientId, name, secret, created: true }), {
-    diagnostics: { clientId: clientId },
+    diagnostics: { clientId },
   });
 }
 
-async function toCreated(applications: SqlOwnedApplications, clientId: string): Promise<HttpResponse> {
-  const there = await applications.find(clientId);
-  return redirect(there ? `${applicationPath(clientId)}?done=created` : '/dashboard');
+async function redirectToCreated(
+  applications: SqlOwnedApplications,
+  clientId: string,
+): Promise<HttpResponse> {
+  const exists = await applications.find(clientId);
+  return redirect(exists ? `${applicationPath(clientId)}?done=created` : '/dashboard');
 }
 
-/** A form without an id is a form of its own. */
 function formIdOf(form: ReadonlyMap<string, string>): string {
   const sent = form.get('form_id') ?? '';
   return isId(sent) ? sent : newId();

@@ -1,6 +1,7 @@
 import { Browser } from '../accounts/browser.ts';
 import { loginPath } from '../accounts/return-to.ts';
 import type { App } from '../app.ts';
+import { notFoundResponse } from '../http/error-pages.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
@@ -10,7 +11,7 @@ import { CHOICES, requestsPage } from '../pages/requests.ts';
 import { RequestLog } from '../request-log/request-log.ts';
 import type { LogEntry, LogFilter } from '../store/request-log.ts';
 import { explain, remarkOn, titleOf } from './failure-explanations.ts';
-import { applicationPath, isId, notFound, parameter, requireOwnedApp } from './require-owned-app.ts';
+import { applicationPath, isId, pathParameter, requireOwnedApp } from './require-owned-app.ts';
 
 const PAGE = 50;
 const HOUR_MS = 3_600_000;
@@ -69,11 +70,11 @@ function filterOf({ outcome, endpoint, time }: Chosen, now: number): LogFilter {
 /** GET /dashboard/apps/:client_id/requests/:id */
 export const showRequest = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
-  const id = parameter(http, 'id');
+  const id = pathParameter(http, 'id');
   await RequestLog.of(app).flush();
   const log = app.store.requestLog;
   const entry = isId(id) ? await log.find(clientId, id) : undefined;
-  if (!entry) return notFound();
+  if (!entry) return notFoundResponse();
   const [earlier, incident] = await Promise.all([
     firstUse(app, entry),
     app.store.incidents.find(clientId, id),
@@ -102,7 +103,7 @@ async function firstUse(app: App, entry: LogEntry): Promise<LogEntry | undefined
  * for everybody else there is nothing here, whether the entry exists or not.
  */
 export async function showError(app: App, http: HttpRequest): Promise<HttpResponse> {
-  const id = parameter(http, 'id');
+  const id = pathParameter(http, 'id');
   const user = await new Browser(app, http).user();
   await RequestLog.of(app).flush();
   const clientId = user && isId(id) ? await app.store.requestLog.findClientId(user.id, id) : undefined;

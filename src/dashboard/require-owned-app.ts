@@ -1,10 +1,8 @@
 import { requireUser, type UserRequest } from '../accounts/require-user.ts';
 import type { App } from '../app.ts';
-import { htmlResponse } from '../http/html-response.ts';
-import type { HttpRequest } from '../http/request.ts';
+import { notFoundResponse } from '../http/error-pages.ts';
+import type { Handler, HttpRequest } from '../http/request.ts';
 import type { HttpResponse } from '../http/response.ts';
-import { messagePage } from '../pages/message.ts';
-import { NOT_FOUND } from '../protocol/errors.ts';
 import type { Application } from '../store/applications.ts';
 import type { SqlOwnedApplications } from '../store/owned-applications.ts';
 
@@ -14,32 +12,27 @@ export type OwnedAppRequest = UserRequest & {
   readonly applications: SqlOwnedApplications;
 };
 
-/** Every id in an address of the dashboard looks like this; anything else is not worth a question to the database. */
+/** Every id in a path of the dashboard; anything else is refused without a query. */
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 export const isId = (text: string): boolean => ID.test(text);
 
-/** The door to an application's pages. For everybody but its owner there is nothing behind it. */
+/** As `requireUser`, and only for the owner of the application in the path (else 404). */
 export function requireOwnedApp(
   handler: (app: App, request: OwnedAppRequest) => Promise<HttpResponse> | HttpResponse,
-) {
+): Handler {
   return requireUser(async (app, request) => {
-    const clientId = parameter(request.http, 'client_id');
+    const clientId = pathParameter(request.http, 'client_id');
     const applications = app.store.ownedApplications(request.user.id);
     const application = isId(clientId) ? await applications.find(clientId) : undefined;
-    if (!application) return notFound();
+    if (!application) return notFoundResponse();
     return handler(app, { ...request, application, applications });
   }, pageOfForm);
 }
 
-/** Whoever sent a form and was signed out meanwhile comes back to the page of the application. */
 const pageOfForm = (http: HttpRequest): string =>
-  applicationPath(encodeURIComponent(parameter(http, 'client_id')));
+  applicationPath(encodeURIComponent(pathParameter(http, 'client_id')));
 
-export const parameter = (http: HttpRequest, name: string): string => http.parameters[name] ?? '';
+export const pathParameter = (http: HttpRequest, name: string): string => http.parameters[name] ?? '';
 
 export const applicationPath = (clientId: string): string => `/dashboard/apps/${clientId}`;
-
-export function notFound(): HttpResponse {
-  return htmlResponse(messagePage({ title: 'Page not found', paragraphs: [NOT_FOUND] }), { status: 404 });
-}

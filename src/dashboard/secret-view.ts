@@ -2,7 +2,7 @@ import type { SecretState, SecretView } from '../pages/application-secrets.ts';
 import type { ApplicationSecret } from '../store/application-secrets.ts';
 import type { Application } from '../store/applications.ts';
 
-/** An application in use renews its tokens about every hour; what a whole day does not use is not in use. */
+/** An active application refreshes tokens about every hour, so a secret that was not used for a day is idle. */
 const IN_USE_MS = 24 * 3600 * 1000;
 
 /** The secrets that still work, oldest first. */
@@ -20,11 +20,11 @@ export function secretViews(application: Application, now: number): SecretView[]
   });
 }
 
-/** An older secret is safe to remove when a newer one has taken over; a newer one may be about to. */
+/** An idle secret is replaced when a newer one is in use; an idle newer one may be about to be deployed. */
 function stateOf(secret: ApplicationSecret, others: readonly ApplicationSecret[], now: number): SecretState {
   if (inUse(secret, now)) return 'in_use';
-  const takenOver = others.some((other) => inUse(other, now) && other.createdAt > secret.createdAt);
-  if (takenOver) return 'replaced';
+  const replaced = others.some((other) => inUse(other, now) && other.createdAt > secret.createdAt);
+  if (replaced) return 'replaced';
   return secret.lastUsedAt === null ? 'never_used' : 'idle';
 }
 

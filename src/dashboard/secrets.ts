@@ -1,13 +1,14 @@
+import { notFoundResponse } from '../http/error-pages.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import { newSecretPage } from '../pages/new-secret.ts';
 import { removeSecretPage } from '../pages/remove-secret.ts';
 import { newClientSecret } from '../protocol/client-secret.ts';
 import { newId } from '../protocol/credentials.ts';
-import { applicationAnswer, doneAnswer } from './application.ts';
-import { isId, notFound, type OwnedAppRequest, parameter, requireOwnedApp } from './require-owned-app.ts';
+import { applicationResponse, redirectToApplication } from './application.ts';
+import { isId, type OwnedAppRequest, pathParameter, requireOwnedApp } from './require-owned-app.ts';
 import { secretViews } from './secret-view.ts';
 
-/** POST /dashboard/apps/:client_id/secrets. As with a new application, the response itself shows the secret. */
+/** POST /dashboard/apps/:client_id/secrets. The response itself shows the secret, as for a new application. */
 export const addSecret = requireOwnedApp(async (app, request) => {
   const { application, applications, form, frame } = request;
   const { clientId, name } = application;
@@ -17,14 +18,14 @@ export const addSecret = requireOwnedApp(async (app, request) => {
   switch (await applications.addSecret(clientId, { id, secret, now: app.now() })) {
     case 'added':
       return htmlResponse(newSecretPage({ frame, clientId, name, secret, created: false }), {
-        diagnostics: { clientId: clientId, reason: 'secret_added' },
+        diagnostics: { clientId, reason: 'secret_added' },
       });
     case 'repeated':
-      return doneAnswer(clientId, 'secret_shown');
+      return redirectToApplication(clientId, 'secret_shown');
     case 'too_many':
-      return applicationAnswer(app, request, { refused: TOO_MANY }, 409);
+      return applicationResponse(app, request, { refused: TOO_MANY }, 409);
     case 'unknown':
-      return notFound();
+      return notFoundResponse();
   }
 });
 
@@ -37,8 +38,8 @@ export const confirmSecretRemoval = requireOwnedApp((app, request) => {
   const { clientId, name } = application;
   const now = app.now();
   const secret = secretViews(application, now).find(({ id }) => id === secretIdOf(request));
-  if (!secret) return notFound();
-  if (!secret.removable) return applicationAnswer(app, request, { refused: LAST }, 409);
+  if (!secret) return notFoundResponse();
+  if (!secret.removable) return applicationResponse(app, request, { refused: LAST }, 409);
   return htmlResponse(removeSecretPage({ frame, clientId, name, secret, now }));
 });
 
@@ -48,12 +49,12 @@ export const removeSecret = requireOwnedApp(async (app, request) => {
   const id = secretIdOf(request);
   switch (isId(id) ? await applications.removeSecret(application.clientId, id, app.now()) : 'unknown') {
     case 'removed':
-      return doneAnswer(application.clientId, 'secret_removed');
+      return redirectToApplication(application.clientId, 'secret_removed');
     case 'last':
-      return applicationAnswer(app, request, { refused: LAST }, 409);
+      return applicationResponse(app, request, { refused: LAST }, 409);
     case 'unknown':
-      return notFound();
+      return notFoundResponse();
   }
 });
 
-const secretIdOf = ({ http }: OwnedAppRequest): string => parameter(http, 'secret_id');
+const secretIdOf = ({ http }: OwnedAppRequest): string => pathParameter(http, 'secret_id');

@@ -5,12 +5,12 @@ import { crumbs, csrfField, moment, notice } from './parts.ts';
 
 export type NewApplicationProps = {
   readonly frame: Frame;
-  /** Names this form: sent twice it makes one application. */
+  /** Identifies the form, so that posting it twice creates one application. */
   readonly formId: string;
   readonly input: ApplicationInput;
   readonly errors?: ApplicationErrors;
-  /** Given when the limit is reached. */
-  readonly limit?: { readonly most: number; readonly nextAt: number; readonly minutes: number };
+  /** Set when the creation limit is reached. */
+  readonly limit?: { readonly max: number; readonly nextAt: number; readonly minutes: number };
 };
 
 export function newApplicationPage({ frame, formId, input, errors, limit }: NewApplicationProps): Html {
@@ -36,7 +36,7 @@ ${applicationFields(input, errors)}
   );
 }
 
-function limitReached({ most, nextAt, minutes }: NonNullable<NewApplicationProps['limit']>): Html {
+function limitReached({ max, nextAt, minutes }: NonNullable<NewApplicationProps['limit']>): Html {
   const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
-  return html`Nothing was created: ${most === 1 ? 'one application' : `${most} applications`} an hour is the most. The next one is possible in ${wait}, at ${moment(nextAt)}. What you entered is kept below.`;
+  return html`Nothing was created: ${max === 1 ? 'one application' : `${max} applications`} an hour is the most. The next one is possible in ${wait}, at ${moment(nextAt)}. What you entered is kept below.`;
 }
