@@ -7,13 +7,13 @@ import { get } from './scenarios.ts';
 
 const COMMAND = new URL('node_modules/autocannon/autocannon.js', import.meta.url).pathname;
 
-/** The same GET at the same floor, by the bench's own client and by autocannon. */
+/** The same GET against the floor, sent by our load client and by autocannon. */
 export type ClientComparison = {
   readonly ours: { readonly perSecond: number; readonly clientCpu: number };
   readonly autocannon: { readonly perSecond: number };
 };
 
-/** If a general client gets more out of the floor than ours, ours is the bottleneck. */
+/** If autocannon gets more requests per second out of the floor than our client, our client is the bottleneck. */
 export async function autocannon(
   bench: Bench,
   floor: Contestant,
@@ -22,19 +22,19 @@ export async function autocannon(
   say('Comparing the load client with autocannon…');
   const { connections, load } = bench;
   const { ports, paths } = floor;
-  const whole = Math.ceil(seconds);
+  const wholeSeconds = Math.ceil(seconds);
   const ours = await load.run({
     ports,
     connections,
-    seconds: whole,
+    seconds: wholeSeconds,
     requests: { kind: 'repeat', messages: [get(paths.userinfo, 'x'.repeat(97))] },
   });
-  const args = ['--json', '-c', String(connections), '-d', String(whole)];
+  const args = ['--json', '-c', String(connections), '-d', String(wholeSeconds)];
   const header = ['-H', `authorization=Bearer ${'x'.repeat(97)}`];
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [COMMAND, ...args, ...header, `http://127.0.0.1:${ports[0]}${paths.userinfo}`],
-    { timeout: (whole + 30) * 1000 },
+    { timeout: (wholeSeconds + 30) * 1000 },
   );
   const theirs = JSON.parse(stdout) as { requests: { total: number }; duration: number };
   return {

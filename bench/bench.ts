@@ -6,7 +6,7 @@ if (!options) {
   process.stdout.write(HELP);
 } else {
   installAtFirstUse();
-  // Only now: what follows imports what was just installed.
+  // Imported only now, because it imports the packages just installed.
   const { run } = await import('./run.ts');
   await run(options);
 }

@@ -4,20 +4,20 @@ import { Pool } from 'pg';
 export type Cell = string | number | null;
 export type Footprint = {
   readonly rows: number;
-  /** Rows of tables that do not grow beyond a bound. */
+  /** Rows in tables with a fixed maximum size. */
   readonly bounded: number;
   readonly bytes: number;
 };
 
-/** One table alone; or all, those with a bound counted apart. */
+/** One table; or all tables, with the bounded ones counted separately. */
 type Measure = { readonly table?: string; readonly bounded?: readonly string[] };
 
-/** Many rows at once, past the service, and what a database holds. */
+/** Direct database access for seeding and measuring, bypassing the service. */
 export interface Bulk {
   insert(table: string, columns: readonly string[], rows: readonly (readonly Cell[])[]): Promise<void>;
-  ask(sql: string): Promise<Record<string, unknown>[]>;
+  query(sql: string): Promise<Record<string, unknown>[]>;
   footprint(of?: Measure): Promise<Footprint>;
-  /** Leaves the database as it would be some time after so many rows came. */
+  /** Checkpoints (and vacuums), so that this work does not fall into the measurement. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
@@ -30,43 +30,45 @@ class SqliteBulk implements Bulk {
 
   constructor(path: string) {
     this.#db = new DatabaseSync(path, { timeout: 10_000 });
-    // What is seeded may be lost with the machine; what the service itself writes is not touched by this.
+    // Affects this connection only: seeded rows need not survive a crash. The service keeps synchronous = FULL.
     this.#db.exec('PRAGMA synchronous = OFF');
   }
 
   async insert(table: string, columns: readonly string[], rows: readonly (readonly Cell[])[]): Promise<void> {
-    const marks = columns.map(() => '?').join(', ');
-    const statement = this.#db.prepare(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${marks})`);
+    const placeholders = columns.map(() => '?').join(', ');
+    const statement = this.#db.prepare(
+      `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${placeholders})`,
+    );
     this.#db.exec('BEGIN IMMEDIATE');
     for (const row of rows) statement.run(...row);
     this.#db.exec('COMMIT');
   }
 
-  async ask(sql: string): Promise<Record<string, unknown>[]> {
+  async query(sql: string): Promise<Record<string, unknown>[]> {
     return this.#db.prepare(sql).all() as Record<string, unknown>[];
   }
 
   async footprint({ table, bounded = [] }: Measure = {}): Promise<Footprint> {
     const names = table
       ? [table]
-      : (await this.ask(`SELECT name FROM sqlite_schema WHERE type = 'table'`)).map(({ name }) =>
+      : (await this.query(`SELECT name FROM sqlite_schema WHERE type = 'table'`)).map(({ name }) =>
           String(name),
         );
-    const count = async (some: readonly string[]) =>
+    const countRows = async (tables: readonly string[]) =>
       sum(
         await Promise.all(
-          some.map(async (name) => (await this.ask(`SELECT count(*) AS count FROM ${name}`))[0]?.count),
+          tables.map(async (name) => (await this.query(`SELECT count(*) AS count FROM ${name}`))[0]?.count),
         ),
       );
-    const [size] = await this.ask(
+    const [size] = await this.query(
       table
         ? `SELECT sum(pgsize) AS bytes FROM dbstat WHERE name = '${table}'`
         : `SELECT (page_count - freelist_count) * page_size AS bytes
             FROM pragma_page_count, pragma_freelist_count, pragma_page_size`,
     );
     return {
-      rows: await count(names.filter((name) => !bounded.includes(name))),
-      bounded: await count(names.filter((name) => bounded.includes(name))),
+      rows: await countRows(names.filter((name) => !bounded.includes(name))),
+      bounded: await countRows(names.filter((name) => bounded.includes(name))),
       bytes: Number(size?.bytes),
     };
   }
@@ -85,7 +87,7 @@ class PostgresBulk implements Bulk {
 
   constructor(url: string) {
     this.#pool = new Pool({ connectionString: url, max: 2 });
-    // An idle connection that the end of PostgreSQL cuts is no failure.
+    // PostgreSQL closes idle connections when it stops; that is not a failure.
     this.#pool.on('error', () => {});
   }
 
@@ -98,30 +100,30 @@ class PostgresBulk implements Bulk {
     await this.#pool.query({ text, values: arrays });
   }
 
-  async ask(sql: string): Promise<Record<string, unknown>[]> {
+  async query(sql: string): Promise<Record<string, unknown>[]> {
     return (await this.#pool.query(sql)).rows;
   }
 
   async footprint({ table, bounded = [] }: Measure = {}): Promise<Footprint> {
-    const tables = await this.ask(
+    const tables = await this.query(
       `SELECT relname AS name, pg_total_relation_size(oid) AS bytes FROM pg_class
         WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
     );
     const chosen = tables.filter(({ name }) => table === undefined || name === table);
     const counts = await Promise.all(
       chosen.map(async ({ name }) => ({
-        limited: bounded.includes(String(name)),
-        count: (await this.ask(`SELECT count(*) FROM ${name}`))[0]?.count,
+        isBounded: bounded.includes(String(name)),
+        count: (await this.query(`SELECT count(*) FROM ${name}`))[0]?.count,
       })),
     );
-    const rows = (limited: boolean) =>
-      sum(counts.filter((one) => one.limited === limited).map(({ count }) => count));
+    const rows = (isBounded: boolean) =>
+      sum(counts.filter((table) => table.isBounded === isBounded).map(({ count }) => count));
     return { rows: rows(false), bounded: rows(true), bytes: sum(chosen.map(({ bytes }) => bytes)) };
   }
 
   async settle(): Promise<void> {
-    await this.ask('VACUUM ANALYZE');
-    await this.ask('CHECKPOINT');
+    await this.query('VACUUM ANALYZE');
+    await this.query('CHECKPOINT');
   }
 
   close(): Promise<void> {

@@ -1,7 +1,4 @@
-/**
- * What was started or made is undone in reverse order when the bench ends, however it ends:
- * done, failed or interrupted.
- */
+/** Undoes every registered step in reverse order when the benchmark completes, fails or is interrupted. */
 export class Cleanup {
   readonly #steps: (() => Promise<void> | void)[] = [];
   #running: Promise<void> | undefined;
@@ -9,7 +6,7 @@ export class Cleanup {
   constructor() {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.once(signal, () => {
-        process.stderr.write(`\n${signal}: stopping what was started…\n`);
+        process.stderr.write(`\n${signal}: cleaning up…\n`);
         this.run().finally(() => process.exit(130));
       });
     }
@@ -33,7 +30,7 @@ export class Cleanup {
       try {
         await step();
       } catch (error) {
-        process.stderr.write(`cleaning up: ${error instanceof Error ? error.message : error}\n`);
+        process.stderr.write(`cleanup failed: ${error instanceof Error ? error.message : error}\n`);
       }
     }
   }

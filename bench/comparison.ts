@@ -26,7 +26,7 @@ export type Comparison = {
 const STARTS = 3;
 const WARM_UP_SECONDS = 1;
 
-/** All servers up at once, each scenario at each of them in turn, round after round: noise then hits all alike. */
+/** Runs all servers at once and measures them in turn, round after round, so that noise affects all alike. */
 export async function compare(options: Options, folder: string, cleanup: Cleanup): Promise<Comparison> {
   const { quick, rounds, seconds, connections } = options;
   const database = needsPostgres(options) ? await Database.start(folder, cleanup) : undefined;
@@ -45,16 +45,16 @@ export async function compare(options: Options, folder: string, cleanup: Cleanup
   };
 }
 
-/** A minute is not enough for all: the quick run leaves out what the full one is for. */
+/** Servers of a quick run, which should take less than a minute. */
 const QUICK = ['postern-sqlite', 'oidc-provider'];
 
-function wanted(options: Options, id: string): boolean {
+function isSelected(options: Options, id: string): boolean {
   if (options.only.length > 0) return options.only.includes(id);
   return !options.quick || QUICK.includes(id);
 }
 
 const needsPostgres = (options: Options): boolean =>
-  ['postern-postgres', 'oidc-provider', 'oauth2-server'].some((id) => wanted(options, id));
+  ['postern-postgres', 'oidc-provider', 'oauth2-server'].some((id) => isSelected(options, id));
 
 async function contestants(
   options: Options,
@@ -63,24 +63,25 @@ async function contestants(
   cleanup: Cleanup,
 ): Promise<Contestant[]> {
   const servers: Contestant[] = [await floor(cleanup)];
-  if (wanted(options, 'postern-sqlite')) servers.push(await posternOnSqlite(folder, cleanup));
-  if (wanted(options, 'postern-postgres')) servers.push(await posternOnPostgres(folder, database!, cleanup));
-  if (wanted(options, 'oidc-provider'))
+  if (isSelected(options, 'postern-sqlite')) servers.push(await posternOnSqlite(folder, cleanup));
+  if (isSelected(options, 'postern-postgres'))
+    servers.push(await posternOnPostgres(folder, database!, cleanup));
+  if (isSelected(options, 'oidc-provider'))
     servers.push(await oidcProvider(await database!.create('oidc_provider'), cleanup));
-  if (wanted(options, 'oauth2-server'))
+  if (isSelected(options, 'oauth2-server'))
     servers.push(await oauth2Server(await database!.create('oauth2_server'), cleanup));
   return servers;
 }
 
-/** Each alone, before anything else runs. */
+/** Starts each server alone, before anything else runs. */
 async function measureStarts(servers: readonly Contestant[], starts: number): Promise<number[][]> {
   const all: number[][] = [];
   for (const server of servers) {
     const times: number[] = [];
     for (let i = 0; i < starts; i++) {
-      const { children, firstAnswerMs } = await startServer(server);
-      times.push(firstAnswerMs);
-      await Promise.all(children.map((child) => child.end()));
+      const { children, firstResponseMs } = await startServer(server);
+      times.push(firstResponseMs);
+      await Promise.all(children.map((child) => child.stop()));
     }
     say(`Cold start of ${server.label}: ${times.map((ms) => Math.round(ms)).join(', ')} ms`);
     all.push(times);

@@ -2,17 +2,18 @@ import type { Contestant } from './contestants/contestant.ts';
 import type { Exchange, LoadResult } from './load/load.ts';
 import { introspectionForm, refreshForm, type ScenarioId } from './scenarios.ts';
 
-/** How many of a run's connections are looked at closely. */
+/** Number of connections per run whose last exchange is checked in detail. */
 const SAMPLE = 4;
 
 /**
- * A fast wrong answer is worth nothing. After each run: every answer was 200, and of a sample what
- * was issued works, what was used up does not work again, what was revoked is gone.
+ * Fails the benchmark unless every response was 200 and, for a sample: issued tokens work, consumed
+ * ones do not work again, revoked ones are gone.
  */
 export async function check(server: Contestant, scenario: ScenarioId, result: LoadResult): Promise<void> {
   const wrong = (what: string) => new Error(`${server.label}, ${scenario}: ${what}`);
-  if (result.failures > 0) throw wrong(`${result.failures} answers failed, the first with ${result.failure}`);
-  if (result.answered === 0) throw wrong('no request was answered');
+  if (result.failures > 0)
+    throw wrong(`${result.failures} requests failed, the first with ${result.failure}`);
+  if (result.completed === 0) throw wrong('no request succeeded');
   if (server.id === 'floor') return;
   for (const exchange of result.last.slice(0, SAMPLE)) {
     const fault = await CHECKS[scenario](server, exchange);
@@ -27,50 +28,50 @@ const CHECKS: Record<ScenarioId, Check> = {
   async refresh(server, { message, body }) {
     const { access_token, refresh_token } = JSON.parse(body) as Tokens;
     if (!(await works(server, access_token))) return 'an access token it issued does not work';
-    const replay = await ask(server, server.paths.token, bodyOf(message));
+    const replay = await post(server, server.paths.token, bodyOf(message));
     if (!isInvalidGrant(replay)) return `a refresh token worked twice: ${replay.text}`;
-    if (!cutsFamilies(server)) return undefined;
-    const next = await ask(server, server.paths.token, refreshForm(server.client, refresh_token));
-    return isInvalidGrant(next) ? undefined : `a family outlived the reuse of its token: ${next.text}`;
+    if (!detectsReuse(server)) return undefined;
+    const next = await post(server, server.paths.token, refreshForm(server.client, refresh_token));
+    return isInvalidGrant(next) ? undefined : `a grant survived the reuse of its token: ${next.text}`;
   },
 
   async exchange(server, { message, body }) {
     const { access_token, refresh_token } = JSON.parse(body) as Tokens;
     if (!(await works(server, access_token))) return 'an access token it issued does not work';
-    const refreshed = await ask(server, server.paths.token, refreshForm(server.client, refresh_token));
+    const refreshed = await post(server, server.paths.token, refreshForm(server.client, refresh_token));
     if (refreshed.status !== 200) return `a refresh token it issued does not work: ${refreshed.text}`;
-    const replay = await ask(server, server.paths.token, bodyOf(message));
+    const replay = await post(server, server.paths.token, bodyOf(message));
     return isInvalidGrant(replay) ? undefined : `a code worked twice: ${replay.text}`;
   },
 
   async userinfo(server, { body }) {
     const claims = JSON.parse(body) as { sub?: string; email?: string };
-    if (!claims.sub || !claims.email) return `not the claims of the token: ${body}`;
-    const stranger = await userinfo(server, 'not-a-token');
-    return stranger.status === 401 ? undefined : `a made-up token was answered ${stranger.status}`;
+    if (!claims.sub || !claims.email) return `unexpected claims: ${body}`;
+    const invented = await userinfo(server, 'not-a-token');
+    return invented.status === 401 ? undefined : `an invented token got ${invented.status}`;
   },
 
   async revoke(server, { message }) {
     const token = new URLSearchParams(bodyOf(message)).get('token')!;
-    const refreshed = await ask(server, server.paths.token, refreshForm(server.client, token));
+    const refreshed = await post(server, server.paths.token, refreshForm(server.client, token));
     return isInvalidGrant(refreshed) ? undefined : `a revoked token still works: ${refreshed.text}`;
   },
 
   async introspect(server, { body }) {
     if ((JSON.parse(body) as { active: boolean }).active !== true)
-      return `a live token is not active: ${body}`;
-    const stranger = await ask(server, server.paths.introspect!, introspectionForm(server, 'not-a-token'));
-    return (JSON.parse(stranger.text) as { active: boolean }).active === false ? undefined : stranger.text;
+      return `an active token is reported inactive: ${body}`;
+    const invented = await post(server, server.paths.introspect!, introspectionForm(server, 'not-a-token'));
+    return (JSON.parse(invented.text) as { active: boolean }).active === false ? undefined : invented.text;
   },
 };
 
-/** oauth2-server forgets a token that was used, and so cannot tell its reuse. */
-const cutsFamilies = (server: Contestant): boolean => server.id !== 'oauth2-server';
+/** oauth2-server deletes a used token, so it cannot recognize its reuse. */
+const detectsReuse = (server: Contestant): boolean => server.id !== 'oauth2-server';
 
-/** oidc-provider's userinfo wants the openid scope, which these tokens do without: it is asked by introspection. */
+/** oidc-provider's userinfo requires the openid scope, which these tokens lack: its tokens are introspected instead. */
 async function works(server: Contestant, accessToken: string): Promise<boolean> {
   if (server.id !== 'oidc-provider') return (await userinfo(server, accessToken)).status === 200;
-  const { text } = await ask(server, server.paths.introspect!, introspectionForm(server, accessToken));
+  const { text } = await post(server, server.paths.introspect!, introspectionForm(server, accessToken));
   return (JSON.parse(text) as { active: boolean }).active;
 }
 
@@ -81,7 +82,7 @@ const isInvalidGrant = ({ status, text }: Reply): boolean =>
 
 const bodyOf = (message: string): string => message.slice(message.indexOf('\r\n\r\n') + 4);
 
-async function ask(server: Contestant, path: string, form: string | Record<string, string>): Promise<Reply> {
+async function post(server: Contestant, path: string, form: string | Record<string, string>): Promise<Reply> {
   const body = new URLSearchParams(form);
   const response = await fetch(anyNode(server, path), { method: 'POST', body });
   return { status: response.status, text: await response.text() };
@@ -93,7 +94,7 @@ async function userinfo(server: Contestant, token: string): Promise<Reply> {
   return { status: response.status, text: await response.text() };
 }
 
-/** Each question goes to another node than the one before: what one did, all must know. */
-let turn = 0;
+/** Alternates between nodes: what one did, all must know. */
+let nodeIndex = 0;
 const anyNode = ({ ports }: Contestant, path: string): string =>
-  `http://127.0.0.1:${ports[turn++ % ports.length]}${path}`;
+  `http://127.0.0.1:${ports[nodeIndex++ % ports.length]}${path}`;

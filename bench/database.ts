@@ -6,9 +6,9 @@ import { Child, freePort } from './processes.ts';
 import { say } from './progress.ts';
 
 const SERVER = new URL('./servers/postgres.ts', import.meta.url).pathname;
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
-/** One PostgreSQL for all that need one, a database for each. */
+/** One PostgreSQL server, with a database for each benchmarked server. */
 export class Database {
   readonly #child: Child;
   readonly #port: number;
@@ -26,14 +26,11 @@ export class Database {
     const env = { BENCH_FOLDER: join(folder, 'postgres'), BENCH_PORT: String(port) };
     const child = new Child('PostgreSQL', [process.execPath, SERVER], env, cleanup);
     const exited = once(child.process, 'exit').then(() =>
-      Promise.reject(child.failure('ended while starting')),
+      Promise.reject(child.failure('exited while starting')),
     );
-    await Promise.race([
-      once(child.process, 'message', { signal: AbortSignal.timeout(PATIENCE_MS) }),
-      exited,
-    ]);
+    await Promise.race([once(child.process, 'message', { signal: AbortSignal.timeout(TIMEOUT_MS) }), exited]);
     exited.catch(() => {});
-    const [row] = await ask(urlOf(port, 'postgres'), 'SHOW server_version');
+    const [row] = await query(urlOf(port, 'postgres'), 'SHOW server_version');
     return new Database(child, port, String(row?.server_version));
   }
 
@@ -42,14 +39,14 @@ export class Database {
   }
 
   async create(name: string): Promise<string> {
-    await ask(urlOf(this.#port, 'postgres'), `CREATE DATABASE ${name}`);
+    await query(urlOf(this.#port, 'postgres'), `CREATE DATABASE ${name}`);
     return urlOf(this.#port, name);
   }
 }
 
 const urlOf = (port: number, name: string): string => `postgres://postgres:bench@127.0.0.1:${port}/${name}`;
 
-async function ask(url: string, sql: string): Promise<Record<string, unknown>[]> {
+async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const pool = new Pool({ connectionString: url, max: 1 });
   try {
     return (await pool.query(sql)).rows;

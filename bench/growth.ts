@@ -31,16 +31,16 @@ export type GrowthStep = {
   readonly grants: number;
   readonly bytesPerGrant: number;
   readonly seededPerSecond: number;
-  /** One step of the sweeper, a thousand grants looked at. */
+  /** Duration of one sweeper step, which scans 1,000 grants. */
   readonly sweepStepMs: number;
 };
 
-/** Chains that a run rotates: enough of them that the rows in use are all over the table. */
-const CHAINS = 8_192;
+/** Grants that a run rotates: enough to spread the rows in use over the whole table. */
+const ROTATED_GRANTS = 8_192;
 const SWEEP_STEPS = 50;
-const SWEPT_A_STEP = 1_000;
+const GRANTS_PER_STEP = 1_000;
 
-/** Databases of several sizes, each with its own Postern, in interleaved rounds. */
+/** Measures databases of several sizes, each with its own Postern, in interleaved rounds. */
 export async function growth(options: Options, folder: string, cleanup: Cleanup): Promise<Growth> {
   const { rounds, seconds, connections, engine } = options;
   const database = engine === 'postgres' ? await Database.start(folder, cleanup) : undefined;
@@ -49,27 +49,27 @@ export async function growth(options: Options, folder: string, cleanup: Cleanup)
   for (const grants of options.sizes) {
     const url = (name: string, dataDir: string) =>
       database ? database.create(name) : `sqlite:${join(dataDir, 'postern.db')}`;
-    const { server, step } = await grown(grants, url, folder, cleanup);
+    const { server, step } = await prepareSize(grants, url, folder, cleanup);
     servers.push(server);
     steps.push(step);
   }
   const running = await Promise.all(servers.map(startServer));
   const bench = { load: await LoadClient.start(cleanup), database, connections };
-  const estimates = await warmUp(bench, running, WIDE, Math.min(seconds, 1));
-  const measurements = await measureRounds(bench, running, WIDE, estimates, { rounds, seconds });
+  const estimates = await warmUp(bench, running, WIDE_SCENARIOS, Math.min(seconds, 1));
+  const measurements = await measureRounds(bench, running, WIDE_SCENARIOS, estimates, { rounds, seconds });
   return { ...{ engine, rounds, seconds, connections, steps, measurements } };
 }
 
-/** The scenarios of the comparison, but rotating many chains and not one a connection. */
-const WIDE: Scenario[] = SCENARIOS.filter(({ id }) => id !== 'introspect').map((scenario) =>
+/** The scenarios of the comparison, but rotating many grants instead of one per connection. */
+const WIDE_SCENARIOS: Scenario[] = SCENARIOS.filter(({ id }) => id !== 'introspect').map((scenario) =>
   scenario.id === 'refresh'
-    ? { ...scenario, prepare: async (server) => rotation(server, await server.refreshTokens(CHAINS)) }
+    ? { ...scenario, prepare: async (server) => rotation(server, await server.refreshTokens(ROTATED_GRANTS)) }
     : scenario,
 );
 
 type UrlOf = (name: string, dataDir: string) => Promise<string> | string;
 
-async function grown(
+async function prepareSize(
   grants: number,
   urlOf: UrlOf,
   folder: string,
@@ -85,7 +85,7 @@ async function grown(
   const { sample, seconds } = await seed(bulk, grants, label);
   await bulk.settle();
   const { bytes } = await bulk.footprint({ table: 'grants' });
-  const sweepStepMs = await sweeperStep(databaseUrl, sample);
+  const sweepStepMs = await measureSweeperStep(databaseUrl, sample);
   const step = {
     server: id,
     grants,
@@ -94,21 +94,21 @@ async function grown(
     sweepStepMs,
   };
   say(
-    `${label}: ${Math.round(step.bytesPerGrant)} bytes each; a sweeper's step takes ${sweepStepMs.toFixed(1)} ms`,
+    `${label}: ${Math.round(step.bytesPerGrant)} bytes each; a sweeper step takes ${sweepStepMs.toFixed(1)} ms`,
   );
-  return { server: onSeeded(postern, sample), step };
+  return { server: withSeededGrants(postern, sample), step };
 }
 
-/** Postern whose tokens are of the grants that were seeded, wherever in the table they lie. */
-function onSeeded(postern: Postern, sample: readonly SeededGrant[]): Contestant {
+/** Postern with tokens of seeded grants, which are spread over the table. */
+function withSeededGrants(postern: Postern, sample: readonly SeededGrant[]): Contestant {
   postern.useUsers(sample.map(({ userId }) => userId));
   let index = 0;
-  const live = async (count: number) => {
-    const some = Array.from(
+  const nextGrants = async (count: number) => {
+    const chosen = Array.from(
       { length: Math.min(count, sample.length) },
       () => sample[index++ % sample.length]!,
     );
-    return generations(postern.bulk, some);
+    return currentGenerations(postern.bulk, chosen);
   };
   return {
     ...{
@@ -122,51 +122,55 @@ function onSeeded(postern: Postern, sample: readonly SeededGrant[]): Contestant 
     usesPostgres: postern.usesPostgres,
     start: () => postern.start(),
     codes: (count) => postern.codes(count),
-    // A run that uses tokens up gets grants of its own: what was seeded is to stay.
+    // A run that consumes tokens gets new grants, so that the seeded ones stay.
     refreshTokens: async (count) =>
-      count === CHAINS
-        ? (await live(count)).map((one) => postern.refreshToken(one.userId, one.grantId, one.generation))
+      count === ROTATED_GRANTS
+        ? (await nextGrants(count)).map((grant) =>
+            postern.refreshToken(grant.userId, grant.grantId, grant.generation),
+          )
         : postern.refreshTokens(count),
     accessTokens: async (count) =>
-      (await live(count)).map((one) => postern.accessToken(one.userId, one.grantId, one.generation)),
-    // Counting millions of rows before and after each run would be a load of its own.
+      (await nextGrants(count)).map((grant) =>
+        postern.accessToken(grant.userId, grant.grantId, grant.generation),
+      ),
+    // Counting millions of rows before and after each run would distort the measurement.
     footprint: async () => undefined,
     close: () => postern.close(),
   };
 }
 
-/** Earlier runs rotated them: where they stand now. Those that the checks of a run have cut are left out. */
-async function generations(
+/** Generations after the rotations of earlier runs, without the grants that the correctness checks revoked. */
+async function currentGenerations(
   bulk: Bulk,
   grants: readonly SeededGrant[],
 ): Promise<(SeededGrant & { generation: number })[]> {
-  const found: (SeededGrant & { generation: number })[] = [];
-  for (let start = 0; start < grants.length; start += SWEPT_A_STEP) {
+  const current: (SeededGrant & { generation: number })[] = [];
+  for (let start = 0; start < grants.length; start += GRANTS_PER_STEP) {
     const keys = grants
-      .slice(start, start + SWEPT_A_STEP)
+      .slice(start, start + GRANTS_PER_STEP)
       .map(({ userId, grantId }) => `('${userId}','${grantId}')`);
-    const rows = await bulk.ask(
+    const rows = await bulk.query(
       `SELECT user_id, id, generation FROM grants
         WHERE (user_id, id) IN (VALUES ${keys.join(',')}) AND revoked_at IS NULL`,
     );
     for (const row of rows)
-      found.push({
+      current.push({
         userId: String(row.user_id),
         grantId: String(row.id),
         generation: Number(row.generation),
       });
   }
-  return found;
+  return current;
 }
 
-/** Nothing has expired: this is what the sweeper costs while it only looks, which is nearly always. */
-async function sweeperStep(databaseUrl: string, sample: readonly SeededGrant[]): Promise<number> {
+/** Nothing has expired, so this is the cost of a scan that finds nothing, by far the most common one. */
+async function measureSweeperStep(databaseUrl: string, sample: readonly SeededGrant[]): Promise<number> {
   const store = openStore(databaseUrl);
   const times: number[] = [];
   const stride = Math.max(1, Math.floor(sample.length / SWEEP_STEPS));
   for (let i = 0; i < sample.length; i += stride) {
     const startedAt = performance.now();
-    await store.grants.sweep(sample[i]!, SWEPT_A_STEP, Date.now() - 3_600_000, Date.now());
+    await store.grants.sweep(sample[i]!, GRANTS_PER_STEP, Date.now() - 3_600_000, Date.now());
     times.push(performance.now() - startedAt);
   }
   await store.close();

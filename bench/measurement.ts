@@ -17,12 +17,12 @@ export type Measurement = {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** CPU microseconds a request, of the server's processes and of PostgreSQL's. */
+  /** CPU microseconds per request, of the server's processes and of PostgreSQL's. */
   readonly serverCpuUs: number;
   readonly databaseCpuUs: number;
   readonly clientCpu: number;
   readonly rssBytes: number;
-  /** What the requests left behind in the database; rows of tables with a bound apart. */
+  /** Growth of the database; rows of bounded tables separately. */
   readonly rowsPer1000: number;
   readonly boundedRowsPer1000: number;
   readonly bytesPer1000: number;
@@ -46,9 +46,10 @@ export async function measure(
   const [serverBefore, databaseBefore] = usages(children, database);
   const result = await load.run({ ports: server.ports, connections, seconds, requests });
   const [serverAfter, databaseAfter] = usages(children, database);
-  const left = difference(footprintBefore, await server.footprint());
+  const added = difference(footprintBefore, await server.footprint());
   await check(server, scenario, result);
-  const perRequest = (before: Usage, after: Usage) => ((after.cpuMs - before.cpuMs) * 1000) / result.answered;
+  const perRequest = (before: Usage, after: Usage) =>
+    ((after.cpuMs - before.cpuMs) * 1000) / result.completed;
   return {
     server: server.id,
     scenario,
@@ -62,9 +63,9 @@ export async function measure(
     databaseCpuUs: server.usesPostgres ? perRequest(databaseBefore, databaseAfter) : 0,
     clientCpu: result.clientCpu,
     rssBytes: serverAfter.rssBytes,
-    rowsPer1000: (left.rows * 1000) / result.answered,
-    boundedRowsPer1000: (left.bounded * 1000) / result.answered,
-    bytesPer1000: (left.bytes * 1000) / result.answered,
+    rowsPer1000: (added.rows * 1000) / result.completed,
+    boundedRowsPer1000: (added.bounded * 1000) / result.completed,
+    bytesPer1000: (added.bytes * 1000) / result.completed,
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the bench uses of the packages that are installed apart (bench/package.json), so that
- * `tsc` checks the bench in a tree where they are not installed.
+ * Types for the packages in bench/package.json, limited to what the benchmark uses, so that `tsc`
+ * works where they are not installed.
  */
 declare module 'oidc-provider' {
   type Saved = { save(ttl?: number): Promise<string> };

@@ -6,9 +6,9 @@ export type Options = {
   readonly rounds: number;
   readonly seconds: number;
   readonly connections: number;
-  /** For --growth: numbers of grants. */
+  /** For --growth: number of grants in each database. */
   readonly sizes: readonly number[];
-  /** For --profile: which scenario, on which database. */
+  /** For --profile. */
   readonly scenario: string;
   readonly engine: 'sqlite' | 'postgres';
   readonly only: readonly string[];
@@ -16,18 +16,18 @@ export type Options = {
 
 export const HELP = `npm run bench -- [options]
 
-  (none)             Postern, the floor and its peers, side by side: about eight minutes
-  --quick            the same in under a minute: fewer servers, shorter rounds, nothing written to docs/
-  --growth           the same figures with 10 thousand, 1 million and 5 million grants
-  --scale            on PostgreSQL with one worker, two workers and two nodes
-  --profile NAME     where the time of one scenario goes: refresh, exchange, userinfo or revoke
+  (none)             Postern, other servers and bare node:http (the floor): about eight minutes
+  --quick            the same in less than a minute: fewer servers, shorter rounds, docs/ unchanged
+  --growth           Postern with 10 thousand, 1 million and 5 million grants
+  --scale            Postern on PostgreSQL with one worker, two workers and two nodes
+  --profile NAME     CPU profile of one scenario: refresh, exchange, userinfo, revoke or introspect
 
-  --rounds N         measured rounds (5; quick: 3)
-  --seconds N        of one run (3; quick: 0.5)
-  --connections N    (32)
-  --sizes A,B,…      for --growth
-  --engine E         for --profile and --growth: sqlite or postgres
-  --only A,B,…       servers: postern-sqlite, postern-postgres, oidc-provider, oauth2-server (the floor is always there)
+  --rounds N         measured rounds (default 5; quick: 3)
+  --seconds N        length of one run (default 3; quick: 0.5)
+  --connections N    concurrent connections (default 32)
+  --sizes A,B,…      numbers of grants, for --growth
+  --engine E         sqlite (default) or postgres, for --profile and --growth
+  --only A,B,…       servers: postern-sqlite, postern-postgres, oidc-provider, oauth2-server (the floor always runs)
 `;
 
 export function readOptions(args: string[]): Options | undefined {
@@ -65,5 +65,5 @@ export function readOptions(args: string[]): Options | undefined {
 function positive(name: string, text: string): number {
   const value = Number(text);
   if (value > 0) return value;
-  throw new Error(`--${name} must be a number above zero; it is "${text}".`);
+  throw new Error(`--${name} must be a positive number; it is "${text}".`);
 }

@@ -8,12 +8,12 @@ import { query } from '../test/support/postgres-database.ts';
 import { TestPostgres } from '../test/support/postgres-server.ts';
 
 /**
- * Refresh rotation on PostgreSQL beside what `pgbench` reaches on the same server: node bench/postgres.ts
- * [connections] [seconds] [grants]. The server is a PostgreSQL of its own, durable as in production.
+ * Compares refresh rotation on PostgreSQL with `pgbench` on the same server, without HTTP:
+ * node bench/postgres.ts [connections] [seconds] [grants]. Starts its own PostgreSQL, durable as in production.
  */
 const [connections = 8, seconds = 5, grants = 1_000_000] = process.argv.slice(2).map(Number);
-/** Enough that no two callers want the same grant at once. */
-const USED = 20_000;
+/** Enough that no two callers use the same grant at once. */
+const GRANTS_IN_USE = 20_000;
 const CALLERS = connections * 4;
 const ROUNDS = 3;
 
@@ -23,7 +23,7 @@ async function main(): Promise<void> {
     const url = await server.createDatabase();
     const store = openStore(url, { connections });
     await store.migrate();
-    await load(url, 1, USED);
+    await load(url, 1, GRANTS_IN_USE);
     await compare(url, store);
     await growth(url, store);
     await fill(url, store);
@@ -48,7 +48,7 @@ async function load(url: string, first: number, last: number): Promise<void> {
   await query(url, 'VACUUM ANALYZE');
 }
 
-/** Turn by turn, so that both meet the same weather. */
+/** Alternates between the two, so that noise affects both alike. */
 async function compare(url: string, store: Store): Promise<void> {
   const ours: number[] = [];
   const theirs: number[] = [];
@@ -57,7 +57,7 @@ async function compare(url: string, store: Store): Promise<void> {
     ours.push(await rate(seconds, rotateOne(store)));
   }
   const [a, b] = [median(ours), median(theirs)];
-  report('rotations a second', a);
+  report('rotations per second', a);
   report(`pgbench, one-row UPDATE … RETURNING, ${connections} connections`, b);
   if (b > 0) console.log(`  ratio ${(a / b).toFixed(2)}`);
 }
@@ -76,17 +76,17 @@ async function growth(url: string, store: Store): Promise<void> {
   const hot = (100 * Number(stat!.hot)) / Number(stat!.updates);
   console.log(`100,000 rotations in ${((performance.now() - from) / 1000).toFixed(1)} s:`);
   console.log(`  rows ${before.rows} → ${after.rows}; table ${before.mb} MB → ${after.mb} MB`);
-  console.log(`  ${stat!.updates} updates, of these HOT ${hot.toFixed(1)} %`);
+  console.log(`  ${stat!.updates} updates, ${hot.toFixed(1)} % of them HOT`);
 }
 
 async function fill(url: string, store: Store): Promise<void> {
   const empty = [await rate(seconds, rotateOne(store)), await rate(seconds, readOne(store))];
-  if (grants > USED) await load(url, USED + 1, grants);
+  if (grants > GRANTS_IN_USE) await load(url, GRANTS_IN_USE + 1, grants);
   const full = [await rate(seconds, rotateOne(store)), await rate(seconds, readOne(store))];
   for (const [index, name] of ['rotation', 'userinfo read'].entries()) {
     const [a, b] = [empty[index]!, full[index]!];
     console.log(
-      `${name}: ${Math.round(a)} a second with ${USED} grants, ${Math.round(b)} with ${grants} (${((100 * b) / a - 100).toFixed(0)} %)`,
+      `${name}: ${Math.round(a)} per second with ${GRANTS_IN_USE} grants, ${Math.round(b)} with ${grants} (${((100 * b) / a - 100).toFixed(0)} %)`,
     );
   }
 }
@@ -98,28 +98,28 @@ async function bytes(url: string): Promise<void> {
       FROM pg_stat_user_tables WHERE n_live_tup > 1000`,
   );
   for (const { name, bytes: each, rows: count } of rows)
-    console.log(`${name}: ${each} bytes a row with its indexes (${count} rows)`);
+    console.log(`${name}: ${each} bytes per row including indexes (${count} rows)`);
 }
 
 // ---- one operation --------------------------------------------------------------------------
 
-const generations = new Int32Array(USED).fill(1);
-let index = 0;
+const generations = new Int32Array(GRANTS_IN_USE).fill(1);
+let nextIndex = 0;
 const now = Date.now();
 
-function linkOf(at: number) {
-  const number = String(at + 1);
+function grantRef(index: number) {
+  const number = String(index + 1);
   return {
     userId: number.padStart(22, 'u'),
     grantId: number.padStart(22, 'g'),
-    generation: generations[at]!,
+    generation: generations[index]!,
   };
 }
 
 const rotateOne = (store: Store) => async (): Promise<void> => {
-  const at = index++ % USED;
+  const index = nextIndex++ % GRANTS_IN_USE;
   const result = await store.grants.rotate({
-    ref: linkOf(at),
+    ref: grantRef(index),
     clientId: 'app_0123456789abcdef01234567',
     scope: undefined,
     now,
@@ -127,17 +127,17 @@ const rotateOne = (store: Store) => async (): Promise<void> => {
     codesExpiredBefore: now - 300_000,
   });
   if (result.outcome !== 'rotated') throw new Error(JSON.stringify(result));
-  generations[at]!++;
+  generations[index]!++;
 };
 
 const readOne = (store: Store) => async (): Promise<void> => {
-  const result = await store.grants.readAccess(linkOf(index++ % USED));
+  const result = await store.grants.readAccess(grantRef(nextIndex++ % GRANTS_IN_USE));
   if (result.outcome !== 'live') throw new Error('not live');
 };
 
 // ---- measuring ------------------------------------------------------------------------------
 
-/** Operations a second of CALLERS callers, each waiting for its answer, after a second to warm up. */
+/** Operations per second of CALLERS concurrent callers, after one second of warm-up. */
 async function rate(forSeconds: number, operation: () => Promise<void>): Promise<number> {
   let done = 0;
   let stopped = false;
@@ -166,18 +166,18 @@ async function rotations(store: Store, count: number): Promise<void> {
   );
 }
 
-/** Transactions a second, or 0 where there is no pgbench. */
+/** Transactions per second, or 0 if pgbench is not installed. */
 async function pgbench(url: string): Promise<number> {
   await query(
     url,
     `CREATE TABLE IF NOT EXISTS bench (id INTEGER PRIMARY KEY, n INTEGER) WITH (fillfactor = 80);
-    INSERT INTO bench SELECT i, 0 FROM generate_series(1, ${USED}) i ON CONFLICT DO NOTHING`,
+    INSERT INTO bench SELECT i, 0 FROM generate_series(1, ${GRANTS_IN_USE}) i ON CONFLICT DO NOTHING`,
   );
   const folder = mkdtempSync(join(tmpdir(), 'postern-bench-'));
   const script = join(folder, 'update.sql');
   writeFileSync(
     script,
-    `\\set id random(1, ${USED})\nUPDATE bench SET n = n + 1 WHERE id = :id RETURNING n;\n`,
+    `\\set id random(1, ${GRANTS_IN_USE})\nUPDATE bench SET n = n + 1 WHERE id = :id RETURNING n;\n`,
   );
   try {
     const args = [
@@ -197,7 +197,7 @@ async function pgbench(url: string): Promise<number> {
     const { stdout } = await promisify(execFile)('pgbench', args);
     return Number(/tps = ([\d.]+)/.exec(stdout)?.[1] ?? 0);
   } catch {
-    console.log('  (no pgbench here)');
+    console.log('  (pgbench is not installed)');
     return 0;
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -6,11 +6,11 @@ import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cleanup } from './cleanup.ts';
 
-const START_PATIENCE_MS = 30_000;
-const END_PATIENCE_MS = 10_000;
-const KEPT_OUTPUT = 4_000;
+const START_TIMEOUT_MS = 30_000;
+const STOP_TIMEOUT_MS = 10_000;
+const MAX_KEPT_OUTPUT = 4_000;
 
-/** A process of the bench's own, ended by its id and by nothing else. */
+/** A child process of the benchmark, stopped by its process id. */
 export class Child {
   readonly name: string;
   readonly process: ChildProcess;
@@ -19,7 +19,7 @@ export class Child {
 
   constructor(name: string, command: readonly string[], env: Record<string, string>, cleanup: Cleanup) {
     this.name = name;
-    // A group of its own: Ctrl-C reaches the bench alone, which then ends each in its order.
+    // Detached: Ctrl-C reaches only the benchmark, which then stops its children in order.
     this.process = spawn(command[0]!, command.slice(1), {
       env: { ...process.env, NODE_ENV: 'production', ...env },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
@@ -27,9 +27,9 @@ export class Child {
       detached: true,
     });
     this.process.stderr!.setEncoding('utf8').on('data', (text: string) => {
-      this.#errors = (this.#errors + text).slice(-KEPT_OUTPUT);
+      this.#errors = (this.#errors + text).slice(-MAX_KEPT_OUTPUT);
     });
-    cleanup.add(() => this.end());
+    cleanup.add(() => this.stop());
   }
 
   get pid(): number {
@@ -38,35 +38,35 @@ export class Child {
     return pid;
   }
 
-  get ended(): boolean {
+  get exited(): boolean {
     return this.process.exitCode !== null || this.process.signalCode !== null;
   }
 
   failure(what: string): Error {
-    return new Error(`${this.name} ${what}. Its last words:\n${this.#errors}`);
+    return new Error(`${this.name} ${what}. Its last output:\n${this.#errors}`);
   }
 
-  /** Waits for the first answer, whatever its status; returns the milliseconds since the start of the process. */
-  async firstAnswer(url: string): Promise<number> {
-    while (performance.now() - this.startedAt < START_PATIENCE_MS) {
-      if (this.ended) throw this.failure('ended while starting');
-      if (await answers(url)) return performance.now() - this.startedAt;
+  /** Waits for the first response with any status; returns the milliseconds since the process started. */
+  async firstResponse(url: string): Promise<number> {
+    while (performance.now() - this.startedAt < START_TIMEOUT_MS) {
+      if (this.exited) throw this.failure('exited while starting');
+      if (await responds(url)) return performance.now() - this.startedAt;
       await sleep(2);
     }
-    throw this.failure('did not answer in time');
+    throw this.failure('did not respond in time');
   }
 
-  async end(): Promise<void> {
-    if (this.ended || this.process.pid === undefined) return;
+  async stop(): Promise<void> {
+    if (this.exited || this.process.pid === undefined) return;
     const exited = once(this.process, 'exit');
     this.process.kill('SIGTERM');
-    const impatient = setTimeout(() => this.process.kill('SIGKILL'), END_PATIENCE_MS);
+    const killTimer = setTimeout(() => this.process.kill('SIGKILL'), STOP_TIMEOUT_MS);
     await exited;
-    clearTimeout(impatient);
+    clearTimeout(killTimer);
   }
 }
 
-function answers(url: string): Promise<boolean> {
+function responds(url: string): Promise<boolean> {
   return new Promise((resolve) => {
     const request = get(url, { agent: false, timeout: 2_000 }, (response) => {
       response.resume();
@@ -86,7 +86,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** CPU time so far and memory now of a process and all that descend from it (Linux: /proc). */
+/** CPU time so far and current memory of a process and its descendants (Linux: /proc). */
 export type Usage = { readonly cpuMs: number; readonly rssBytes: number };
 
 const TICK_MS = 10;
@@ -98,7 +98,7 @@ export function usage(root: number): Usage {
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => readStat(Number(name)) ?? []);
   const members = new Set([root]);
-  // A child has a higher place in the list only as a rule, so the list is walked until nothing joins.
+  // A child usually has a higher pid than its parent, but not always: repeat until no process is added.
   for (let before = 0; before < members.size; ) {
     before = members.size;
     for (const { pid, parent } of stats) if (members.has(parent)) members.add(pid);
@@ -112,7 +112,7 @@ export function usage(root: number): Usage {
 
 type Stat = { pid: number; parent: number; ticks: number; pages: number };
 
-/** proc(5): the name may hold spaces, so fields are counted after its closing parenthesis. */
+/** proc(5): the name may contain spaces, so fields are counted after its closing parenthesis. */
 function readStat(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -120,7 +120,7 @@ function readStat(pid: number): Stat | undefined {
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')
       .map(Number);
-    // utime, stime, and those of children that have ended and were waited for.
+    // utime, stime, cutime, cstime (children that have exited and been waited for).
     const ticks = fields[11]! + fields[12]! + fields[13]! + fields[14]!;
     return { pid, parent: fields[1]!, ticks, pages: fields[21]! };
   } catch {

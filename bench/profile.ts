@@ -10,12 +10,12 @@ import { say } from './progress.ts';
 import { startServer } from './rounds.ts';
 import { SCENARIOS } from './scenarios.ts';
 
-const SHOWN = 30;
-const WIDEST = 100;
+const MAX_LINES = 30;
+const MAX_LINE_LENGTH = 100;
 const WARM_UP_SECONDS = 2;
 const MAX_PER_SECOND = 20_000;
 
-/** One scenario against Postern under Node's own sampling profiler, and where the samples fell. */
+/** Runs one scenario against Postern under Node's sampling profiler and prints where the samples fell. */
 export async function profile(options: Options, folder: string, cleanup: Cleanup): Promise<void> {
   const { seconds, connections, engine } = options;
   const scenario = SCENARIOS.find(({ id }) => id === options.scenario);
@@ -30,13 +30,13 @@ export async function profile(options: Options, folder: string, cleanup: Cleanup
   const bench = { load: await LoadClient.start(cleanup), database, connections };
   for (const length of [WARM_UP_SECONDS, seconds]) {
     say(`${scenario.label} on ${server.label} for ${length} s…`);
-    const requests = await scenario.prepare(server, { connections, most: length * MAX_PER_SECOND });
+    const requests = await scenario.prepare(server, { connections, maxRequests: length * MAX_PER_SECOND });
     const run = { scenario: scenario.id, round: 1, seconds: length, requests };
     const { perSecond, serverCpuUs } = await measure(bench, running, run);
-    say(`${Math.round(perSecond)}/s, ${Math.round(serverCpuUs)} µs of CPU a request`);
+    say(`${Math.round(perSecond)}/s, ${Math.round(serverCpuUs)} µs of CPU per request`);
   }
-  // The profile is written when the process ends.
-  await Promise.all(running.children.map((child) => child.end()));
+  // Node writes the profile when the process exits.
+  await Promise.all(running.children.map((child) => child.stop()));
   for (const file of globSync(join(profiles, '*.cpuprofile'))) print(file, seconds);
 }
 
@@ -50,13 +50,13 @@ type CpuProfile = {
   timeDeltas: number[];
 };
 
-/** Only the end of the profile: what lies before it is start and warm-up. */
+/** Uses only the last part of the profile: the rest is startup and warm-up. */
 function print(file: string, seconds: number): void {
   const { nodes, samples, timeDeltas } = JSON.parse(readFileSync(file, 'utf8')) as CpuProfile;
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
   const callers = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id])));
   const byFunction = new Map<string, number>();
-  const byPlace = new Map<string, number>();
+  const byFile = new Map<string, number>();
   let total = 0;
   for (let i = samples.length - 1, left = seconds * 1e6; i >= 0 && left > 0; i--) {
     const frame = frames.get(samples[i]!)!;
@@ -65,11 +65,11 @@ function print(file: string, seconds: number): void {
     if (frame.functionName === '(idle)') continue;
     total += time;
     add(byFunction, functionOf(frame), time);
-    add(byPlace, placeOfSample(samples[i]!, frames, callers), time);
+    add(byFile, fileOfSample(samples[i]!, frames, callers), time);
   }
   process.stdout.write(`\n${(total / 1e6).toFixed(1)} of ${seconds} s not idle. Self time by function:\n`);
   process.stdout.write(
-    `${lines(byFunction, total)}\n\nby index, what is native counted to its caller:\n${lines(byPlace, total)}\n`,
+    `${lines(byFunction, total)}\n\nBy file, native code counted with its caller:\n${lines(byFile, total)}\n`,
   );
 }
 
@@ -79,8 +79,11 @@ const add = (to: Map<string, number>, name: string, time: number): void =>
 function lines(times: ReadonlyMap<string, number>, total: number): string {
   return [...times]
     .sort(([, a], [, b]) => b - a)
-    .slice(0, SHOWN)
-    .map(([name, time]) => `${((100 * time) / total).toFixed(1).padStart(5)} %  ${name.slice(0, WIDEST)}`)
+    .slice(0, MAX_LINES)
+    .map(
+      ([name, time]) =>
+        `${((100 * time) / total).toFixed(1).padStart(5)} %  ${name.slice(0, MAX_LINE_LENGTH)}`,
+    )
     .join('\n');
 }
 
@@ -89,19 +92,19 @@ const ROOT = new URL('..', import.meta.url).href;
 type Frame = CpuProfile['nodes'][number]['callFrame'];
 
 const functionOf = ({ functionName, url, lineNumber }: Frame): string =>
-  `${functionName || '(anonymous)'}${url === '' ? '' : `  ${placeOf(url)}:${lineNumber + 1}`}`;
+  `${functionName || '(anonymous)'}${url === '' ? '' : `  ${pathOf(url)}:${lineNumber + 1}`}`;
 
-/** A native function says little of why it ran; the file that called it says more. A package counts as one. */
-function placeOfSample(
+/** The nearest file on the stack: a native function alone does not say why it ran. A package counts as one file. */
+function fileOfSample(
   sample: number,
   frames: ReadonlyMap<number, Frame>,
   callers: ReadonlyMap<number, number>,
 ): string {
   for (let id: number | undefined = sample; id !== undefined; id = callers.get(id)) {
     const { url } = frames.get(id)!;
-    if (url !== '') return /node_modules\/[^/]+/.exec(url)?.[0] ?? placeOf(url);
+    if (url !== '') return /node_modules\/[^/]+/.exec(url)?.[0] ?? pathOf(url);
   }
   return frames.get(sample)!.functionName;
 }
 
-const placeOf = (url: string): string => url.replace(ROOT, '').replace('file://', '');
+const pathOf = (url: string): string => url.replace(ROOT, '').replace('file://', '');

@@ -1,7 +1,7 @@
-/** Where the line cannot be rewritten. */
+/** Limit for output that is not a terminal. */
 const MAX_LINES = 200;
 
-/** One line that is rewritten on a terminal, and a line a step elsewhere. */
+/** A progress bar: one line that is rewritten on a terminal, one line per step elsewhere. */
 export class Progress {
   readonly #total: number;
   readonly #startedAt = performance.now();
@@ -11,15 +11,15 @@ export class Progress {
     this.#total = total;
   }
 
-  doing(what: string): void {
-    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${this.#prefix()} ${what}`);
+  show(text: string): void {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${this.#prefix()} ${text}`);
   }
 
-  did(what: string): void {
+  advance(text: string): void {
     this.#done++;
-    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${this.#prefix()} ${what}`);
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${this.#prefix()} ${text}`);
     else if (this.#done % Math.ceil(this.#total / MAX_LINES) === 0)
-      process.stderr.write(`${this.#prefix()} ${what}\n`);
+      process.stderr.write(`${this.#prefix()} ${text}\n`);
   }
 
   end(): void {
@@ -33,5 +33,5 @@ export class Progress {
   }
 }
 
-/** For what happens once. */
+/** Prints a line to standard error. */
 export const say = (text: string): void => void process.stderr.write(`${text}\n`);

@@ -4,7 +4,7 @@ import type { Comparison } from './comparison.ts';
 import type { Growth } from './growth.ts';
 import type { Scale } from './scale.ts';
 
-/** Raw data of the latest runs. Each kind of run replaces its own part and leaves the others. */
+/** Raw data of the latest runs. Each kind of run replaces only its own part. */
 export type Results = {
   readonly comparison?: Recorded<Comparison>;
   readonly growth?: Recorded<Growth>;
@@ -20,7 +20,7 @@ export type Machine = {
   readonly memoryGb: number;
   readonly kernel: string;
   readonly node: string;
-  /** Of the last minute, when the run began: what else the machine was doing. */
+  /** Load average of the minute before the run: other work on the machine. */
   readonly load: number;
 };
 
@@ -42,18 +42,18 @@ const QUICK = new URL('results/quick.json', import.meta.url);
 export const readResults = (): Results =>
   existsSync(LATEST) ? (JSON.parse(readFileSync(LATEST, 'utf8')) as Results) : {};
 
-export function keep(part: Results): Results {
+export function saveResults(part: Results): Results {
   const results = { ...readResults(), ...part };
   write(LATEST, results);
   return results;
 }
 
-export const keepQuick = (part: Results): void => write(QUICK, part);
+export const saveQuickResults = (part: Results): void => write(QUICK, part);
 
-function write(index: URL, results: Results): void {
-  mkdirSync(new URL('.', index), { recursive: true });
-  // Six digits are more than any of these figures means.
+function write(file: URL, results: Results): void {
+  mkdirSync(new URL('.', file), { recursive: true });
+  // Six digits exceed the precision of any of these figures.
   const short = (_: string, value: unknown) =>
     typeof value === 'number' ? Number(value.toPrecision(6)) : value;
-  writeFileSync(index, `${JSON.stringify(results, short, 1)}\n`);
+  writeFileSync(file, `${JSON.stringify(results, short, 1)}\n`);
 }

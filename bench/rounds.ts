@@ -3,25 +3,25 @@ import { type Bench, type Measurement, measure, type Running } from './measureme
 import { Progress } from './progress.ts';
 import type { Scenario } from './scenarios.ts';
 
-export async function startServer(server: Contestant): Promise<Running & { firstAnswerMs: number }> {
+export async function startServer(server: Contestant): Promise<Running & { firstResponseMs: number }> {
   const children = server.start();
   const url = (port: number) => `http://127.0.0.1:${port}${server.paths.userinfo}`;
-  const times = await Promise.all(children.map((child, i) => child.firstAnswer(url(server.ports[i]!))));
-  return { server, children, firstAnswerMs: Math.max(...times) };
+  const times = await Promise.all(children.map((child, i) => child.firstResponse(url(server.ports[i]!))));
+  return { server, children, firstResponseMs: Math.max(...times) };
 }
 
-/** What a server answered a second when it was last asked: how many codes or tokens the next run may use up. */
+/** Requests per second of the last run, to estimate how many codes or tokens the next run needs. */
 export type Estimates = Map<string, number>;
 const key = (server: Contestant, scenario: Scenario): string => `${server.id} ${scenario.id}`;
-const FIRST_GUESS = 1_500;
+const INITIAL_RATE = 1_500;
 const MIN_RATE = 200;
 const HEADROOM = 1.5;
 
-/** By then V8 has compiled what is hot; on a busy machine that takes longer than any fixed time. */
+/** After so many requests V8 has compiled the hot code; on a busy machine no fixed time is enough. */
 const WARM_REQUESTS = 15_000;
 const MAX_WARM_UP = 8;
 
-/** A short round that is thrown away, and where it was too short to count as one, a longer one after it. */
+/** Runs a short round that is discarded, and a longer one for servers too slow to warm up in it. */
 export async function warmUp(
   bench: Bench,
   running: readonly Running[],
@@ -49,21 +49,21 @@ export async function measureRounds(
   estimates: Estimates,
   { rounds, seconds, warming = false }: { rounds: number; seconds: number; warming?: boolean },
 ): Promise<Measurement[]> {
-  const visits = (scenario: Scenario) => running.filter(({ server }) => scenario.offeredBy(server));
-  const progress = new Progress(rounds * scenarios.flatMap(visits).length);
+  const serversOf = (scenario: Scenario) => running.filter(({ server }) => scenario.offeredBy(server));
+  const progress = new Progress(rounds * scenarios.flatMap(serversOf).length);
   const measurements: Measurement[] = [];
   for (let round = 1; round <= rounds; round++) {
     for (const scenario of scenarios) {
-      for (const one of rotated(visits(scenario), round)) {
+      for (const one of rotated(serversOf(scenario), round)) {
         const title = `${warming ? 'warming up' : `round ${round} of ${rounds}`}: ${scenario.label}, ${one.server.label}`;
-        progress.doing(title);
-        const rate = estimates.get(key(one.server, scenario)) ?? FIRST_GUESS;
-        const most = Math.ceil(Math.max(MIN_RATE, rate) * seconds * HEADROOM);
-        const requests = await scenario.prepare(one.server, { connections: bench.connections, most });
+        progress.show(title);
+        const rate = estimates.get(key(one.server, scenario)) ?? INITIAL_RATE;
+        const maxRequests = Math.ceil(Math.max(MIN_RATE, rate) * seconds * HEADROOM);
+        const requests = await scenario.prepare(one.server, { connections: bench.connections, maxRequests });
         const measured = await measure(bench, one, { scenario: scenario.id, round, seconds, requests });
         estimates.set(key(one.server, scenario), measured.perSecond);
         measurements.push(measured);
-        progress.did(`${title}: ${Math.round(measured.perSecond)}/s`);
+        progress.advance(`${title}: ${Math.round(measured.perSecond)}/s`);
       }
     }
   }
@@ -71,7 +71,7 @@ export async function measureRounds(
   return measurements;
 }
 
-/** Who comes first changes with the round. */
+/** Another server starts in each round. */
 function rotated<T>(list: readonly T[], by: number): T[] {
   const start = by % list.length;
   return [...list.slice(start), ...list.slice(0, start)];

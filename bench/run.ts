@@ -11,26 +11,26 @@ import { goalsTable } from './report/goals.ts';
 import { writePage } from './report/page.ts';
 import { growthTables, scaleTables } from './report/size-tables.ts';
 import { type Table, toText } from './report/table.ts';
-import { keep, keepQuick, type Results, thisMachine } from './results.ts';
+import { type Results, saveQuickResults, saveResults, thisMachine } from './results.ts';
 import { scale } from './scale.ts';
 
-/** One kind of run from beginning to end; whatever happens, nothing of it is left behind. */
+/** Performs one kind of run; its processes and files are removed however it ends. */
 export async function run(options: Options): Promise<void> {
   const cleanup = new Cleanup();
   const folder = mkdtempSync(join(tmpdir(), 'postern-bench-'));
-  // PostgreSQL's own account has to reach its folder in here.
+  // PostgreSQL runs under its own account and must be able to reach its folder in here.
   chmodSync(folder, 0o755);
   cleanup.add(() => rmSync(folder, { recursive: true, force: true }));
   try {
     if (options.mode === 'profile') return await profile(options, folder, cleanup);
-    const results = await measured(options, folder, cleanup);
+    const results = await measureAll(options, folder, cleanup);
     print([...tablesOf(results), goalsTable(record(options, results))]);
   } finally {
     await cleanup.run();
   }
 }
 
-async function measured(options: Options, folder: string, cleanup: Cleanup): Promise<Results> {
+async function measureAll(options: Options, folder: string, cleanup: Cleanup): Promise<Results> {
   const circumstances = { at: new Date().toISOString(), machine: thisMachine() };
   switch (options.mode) {
     case 'growth': {
@@ -40,7 +40,7 @@ async function measured(options: Options, folder: string, cleanup: Cleanup): Pro
     case 'scale':
       return { scale: { ...circumstances, ...(await scale(options, folder, cleanup)) } };
     default: {
-      // Only here: oidc-provider has its say on the terminal when it is loaded.
+      // Imported only here: oidc-provider prints to the terminal when it is loaded.
       const { compare } = await import('./comparison.ts');
       return { comparison: { ...circumstances, ...(await compare(options, folder, cleanup)) } };
     }
@@ -61,15 +61,15 @@ const print = (tables: readonly Table[]): void =>
   void process.stdout.write(`\n${tables.map(toText).join('\n')}\n`);
 
 /**
- * Docs are written from whole runs only; a quick one or one of some servers is for the person at the
- * terminal. Returns what is known now, earlier runs of other kinds included where this one counts.
+ * Only a complete run is written to docs/; a quick run, or one with selected servers, is just printed.
+ * Returns the results, merged with earlier runs of other kinds if the run is complete.
  */
 function record(options: Options, results: Results): Results {
   if (options.quick || options.only.length > 0) {
-    keepQuick(results);
+    saveQuickResults(results);
     return results;
   }
-  const all = keep(results);
+  const all = saveResults(results);
   writePage(all);
   say('Written: bench/results/latest.json, docs/benchmarks.md, docs/benchmarks.svg');
   return all;

@@ -19,18 +19,19 @@ export type Scale = {
   readonly measurements: readonly Measurement[];
 };
 
-const SHAPES = [
+const CONFIGURATIONS = [
   { id: 'one-worker', label: 'one worker', serveArguments: ['--workers', '1'], nodes: 1 },
   { id: 'two-workers', label: 'two workers', serveArguments: ['--workers', '2'], nodes: 1 },
   { id: 'two-nodes', label: 'two nodes', serveArguments: [], nodes: 2 },
 ] as const;
 
-/** The same service on PostgreSQL in more than one process, each shape on a database of its own. */
+/** Measures Postern on PostgreSQL with several processes, each configuration on its own database. */
 export async function scale(options: Options, folder: string, cleanup: Cleanup): Promise<Scale> {
   const { rounds, seconds, connections } = options;
   const database = await Database.start(folder, cleanup);
   const servers: Contestant[] = [await floor(cleanup)];
-  for (const shape of SHAPES) servers.push(await prepared(shape, folder, database, cleanup));
+  for (const configuration of CONFIGURATIONS)
+    servers.push(await prepare(configuration, folder, database, cleanup));
   const running = await Promise.all(servers.map(startServer));
   const bench = { load: await LoadClient.start(cleanup), database, connections };
   const scenarios = SCENARIOS.filter(({ id }) => id !== 'introspect');
@@ -42,8 +43,8 @@ export async function scale(options: Options, folder: string, cleanup: Cleanup):
   };
 }
 
-async function prepared(
-  { id, label, serveArguments, nodes }: (typeof SHAPES)[number],
+async function prepare(
+  { id, label, serveArguments, nodes }: (typeof CONFIGURATIONS)[number],
   folder: string,
   database: Database,
   cleanup: Cleanup,

@@ -3,19 +3,19 @@ import type { Requests } from './load/load.ts';
 
 export type ScenarioId = 'refresh' | 'exchange' | 'userinfo' | 'revoke' | 'introspect';
 
-/** One thing that is asked of every server that offers it. */
+/** A kind of request, sent to every server that supports it. */
 export type Scenario = {
   readonly id: ScenarioId;
   readonly label: string;
   readonly offeredBy: (server: Contestant) => boolean;
-  /** Makes what the run needs, for at most so many requests where each needs a credential of its own. */
+  /** Creates the credentials for a run; up to `maxRequests` where each request consumes one. */
   readonly prepare: (server: Contestant, plan: Plan) => Promise<Requests>;
 };
 
-export type Plan = { readonly connections: number; readonly most: number };
+export type Plan = { readonly connections: number; readonly maxRequests: number };
 
-/** Enough that neither server nor database answers from a handful of hot rows. */
-const LIVE_TOKENS = 1_000;
+/** Enough to avoid measuring a handful of hot rows. */
+const ACTIVE_TOKENS = 1_000;
 
 export const SCENARIOS: readonly Scenario[] = [
   {
@@ -28,8 +28,8 @@ export const SCENARIOS: readonly Scenario[] = [
     id: 'exchange',
     label: 'code exchange',
     offeredBy: () => true,
-    prepare: async (server, { most }) => {
-      const codes = await server.codes(most);
+    prepare: async (server, { maxRequests }) => {
+      const codes = await server.codes(maxRequests);
       return {
         kind: 'once',
         messages: codes.map((code) => post(server.paths.token, codeForm(server.client, code))),
@@ -41,7 +41,7 @@ export const SCENARIOS: readonly Scenario[] = [
     label: 'userinfo',
     offeredBy: () => true,
     prepare: async (server) => {
-      const tokens = await server.accessTokens(LIVE_TOKENS);
+      const tokens = await server.accessTokens(ACTIVE_TOKENS);
       return { kind: 'repeat', messages: tokens.map((token) => get(server.paths.userinfo, token)) };
     },
   },
@@ -49,8 +49,8 @@ export const SCENARIOS: readonly Scenario[] = [
     id: 'revoke',
     label: 'revoke',
     offeredBy: ({ paths }) => paths.revoke !== undefined,
-    prepare: async (server, { most }) => {
-      const tokens = await server.refreshTokens(most);
+    prepare: async (server, { maxRequests }) => {
+      const tokens = await server.refreshTokens(maxRequests);
       const message = (token: string) => post(server.paths.revoke!, tokenForm(server.client, token));
       return { kind: 'once', messages: tokens.map(message) };
     },
@@ -60,7 +60,7 @@ export const SCENARIOS: readonly Scenario[] = [
     label: 'introspection',
     offeredBy: ({ paths }) => paths.introspect !== undefined,
     prepare: async (server) => {
-      const tokens = await server.accessTokens(LIVE_TOKENS);
+      const tokens = await server.accessTokens(ACTIVE_TOKENS);
       const message = (token: string) => post(server.paths.introspect!, introspectionForm(server, token));
       return { kind: 'repeat', messages: tokens.map(message) };
     },

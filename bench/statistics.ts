@@ -1,9 +1,9 @@
-/** A figure measured several times: its middle, and how far the measurements lay apart. */
-export type Spread = { readonly median: number; readonly least: number; readonly most: number };
+/** Median and range of repeated measurements. */
+export type Spread = { readonly median: number; readonly min: number; readonly max: number };
 
 export function spread(values: readonly number[]): Spread {
   const sorted = [...values].sort((a, b) => a - b);
-  return { median: median(sorted), least: sorted[0] ?? Number.NaN, most: sorted.at(-1) ?? Number.NaN };
+  return { median: median(sorted), min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN };
 }
 
 export function median(values: readonly number[]): number {
@@ -13,7 +13,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** Of values sorted already; `share` 0.99 for the 99th percentile. */
+/** Of sorted values; `share` is 0.99 for the 99th percentile. */
 export function percentile(sorted: Float64Array, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

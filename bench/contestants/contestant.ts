@@ -1,26 +1,26 @@
 import type { Footprint } from '../bulk.ts';
 import type { Child } from '../processes.ts';
 
-/** A server under test: how it is started, what it offers, and how credentials come to be there. */
+/** A server under test: how to start it, which endpoints it has, and how to create credentials in it. */
 export interface Contestant {
   readonly id: string;
   readonly label: string;
-  /** Of each node; one, unless several serve together. */
+  /** One per node. */
   readonly ports: readonly number[];
   readonly client: Client;
-  /** Who asks about tokens, where that is not the application itself. */
+  /** Credentials for introspection, if they are not the client's. */
   readonly introspector?: Pick<Client, 'id' | 'secret'>;
   readonly paths: Paths;
-  /** Whether the database is the shared PostgreSQL, whose CPU time then counts too. */
+  /** If true, the CPU time of the shared PostgreSQL counts too. */
   readonly usesPostgres: boolean;
-  /** Starts its nodes, one a port. Called again after they ended to measure the start itself. */
+  /** Starts its nodes, one per port. Called several times, to measure cold starts. */
   start(): Child[];
-  /** Codes with the verifier each needs, not yet used. */
+  /** Unused codes with their verifiers. */
   codes(count: number): Promise<Code[]>;
   refreshTokens(count: number): Promise<string[]>;
-  /** Live access tokens that userinfo answers. */
+  /** Active access tokens that userinfo accepts. */
   accessTokens(count: number): Promise<string[]>;
-  /** What the database holds now; undefined where there is none. */
+  /** Current size of the database; undefined if there is none. */
   footprint(): Promise<Footprint | undefined>;
   close(): Promise<void>;
 }

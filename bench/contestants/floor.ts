@@ -4,7 +4,7 @@ import { CLIENT, type Contestant } from './contestant.ts';
 
 const SERVER = new URL('../servers/floor.ts', import.meta.url).pathname;
 
-/** Any text of the right length is a credential to it. */
+/** The floor accepts any text as a credential; only the length matters. */
 const credentials = (count: number, prefix: string, length: number): string[] =>
   Array.from({ length: count }, (_, i) => `${prefix}${i}`.padEnd(length, 'x'));
 

@@ -10,12 +10,12 @@ const USERS = 1_000;
 const SCOPE = 'profile email';
 const HOUR = 3_600_000;
 
-/** Its tokens are random texts in its model's tables, so they are written there. It has no revocation endpoint. */
+/** Its tokens are random strings, inserted directly into the tables of its model. It has no revocation endpoint. */
 export async function oauth2Server(databaseUrl: string, cleanup: Cleanup): Promise<Contestant> {
   const port = await freePort();
   const bulk = openBulk(databaseUrl);
   cleanup.add(() => bulk.close());
-  await bulk.ask(SCHEMA);
+  await bulk.query(SCHEMA);
   const users = Array.from({ length: USERS }, (_, i) => `user${i}`);
   await bulk.insert(
     'accounts',
@@ -24,23 +24,23 @@ export async function oauth2Server(databaseUrl: string, cleanup: Cleanup): Promi
   );
   const common = (i: number, expiresAt: number): Cell[] => [users[i % USERS]!, CLIENT.id, SCOPE, expiresAt];
   const columns = ['user_id', 'client_id', 'scope', 'expires_at'];
-  const tokens = async (table: string, count: number, life: number) => {
-    const made = Array.from({ length: count }, () => randomBytes(32).toString('hex'));
-    const rows = made.map((token, i) => [token, ...common(i, Date.now() + life)]);
+  const tokens = async (table: string, count: number, ttlMs: number) => {
+    const created = Array.from({ length: count }, () => randomBytes(32).toString('hex'));
+    const rows = created.map((token, i) => [token, ...common(i, Date.now() + ttlMs)]);
     await bulk.insert(table, ['token', ...columns], rows);
-    return made;
+    return created;
   };
   const codes = async (count: number): Promise<Code[]> => {
-    const made = Array.from({ length: count }, () => ({
+    const created = Array.from({ length: count }, () => ({
       code: randomBytes(32).toString('hex'),
       verifier: randomBytes(32).toString('base64url'),
     }));
-    const rows = made.map(({ code, verifier }, i) => {
+    const rows = created.map(({ code, verifier }, i) => {
       const challenge = createHash('sha256').update(verifier).digest('base64url');
       return [code, ...common(i, Date.now() + 300_000), CLIENT.redirectUri, challenge];
     });
     await bulk.insert('codes', ['code', ...columns, 'redirect_uri', 'code_challenge'], rows);
-    return made;
+    return created;
   };
   const env = { BENCH_PORT: String(port), BENCH_DATABASE_URL: databaseUrl };
   return {

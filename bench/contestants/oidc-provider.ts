@@ -9,10 +9,10 @@ import { CLIENT, type Code, type Contestant } from './contestant.ts';
 
 const SERVER = new URL('../servers/oidc-provider.ts', import.meta.url).pathname;
 const USERS = 1_000;
-const AT_ONCE = 64;
+const CONCURRENCY = 64;
 const SCOPE = 'offline_access profile email';
 
-/** Codes and tokens are made through its own models, in this process, on the database of the server. */
+/** Codes and tokens are created with its own models, in this process, on the server's database. */
 export async function oidcProvider(databaseUrl: string, cleanup: Cleanup): Promise<Contestant> {
   const port = await freePort();
   const bulk = openBulk(databaseUrl);
@@ -20,7 +20,7 @@ export async function oidcProvider(databaseUrl: string, cleanup: Cleanup): Promi
   pool.on('error', () => {});
   cleanup.add(() => bulk.close());
   cleanup.add(() => pool.end());
-  await bulk.ask(SCHEMA);
+  await bulk.query(SCHEMA);
   const users = Array.from({ length: USERS }, (_, i) => `user${i}`);
   await bulk.insert(
     'accounts',
@@ -42,9 +42,9 @@ export async function oidcProvider(databaseUrl: string, cleanup: Cleanup): Promi
     },
     usesPostgres: true,
     start: () => [new Child('oidc-provider', [process.execPath, SERVER], env, cleanup)],
-    codes: (count) => many(count, (i) => issuer.code(i)),
-    refreshTokens: (count) => many(count, (i) => issuer.refreshToken(i)),
-    accessTokens: (count) => many(count, (i) => issuer.accessToken(i)),
+    codes: (count) => createMany(count, (i) => issuer.code(i)),
+    refreshTokens: (count) => createMany(count, (i) => issuer.refreshToken(i)),
+    accessTokens: (count) => createMany(count, (i) => issuer.accessToken(i)),
     footprint: () => bulk.footprint(),
     close: async () => {},
   };
@@ -89,11 +89,11 @@ class Issuer {
   }
 }
 
-async function many<T>(count: number, make: (index: number) => Promise<T>): Promise<T[]> {
-  const made: T[] = [];
-  while (made.length < count) {
-    const size = Math.min(AT_ONCE, count - made.length);
-    made.push(...(await Promise.all(Array.from({ length: size }, (_, i) => make(made.length + i)))));
+async function createMany<T>(count: number, create: (index: number) => Promise<T>): Promise<T[]> {
+  const created: T[] = [];
+  while (created.length < count) {
+    const size = Math.min(CONCURRENCY, count - created.length);
+    created.push(...(await Promise.all(Array.from({ length: size }, (_, i) => create(created.length + i)))));
   }
-  return made;
+  return created;
 }

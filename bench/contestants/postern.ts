@@ -17,11 +17,11 @@ const USERS = 1_000;
 const HOUR = 3_600_000;
 const MONTH = 30 * 24 * HOUR;
 
-/** What the platform's own API would ask with. */
+/** Credentials of the platform's own API, for introspection. */
 const RESOURCE_SERVER = { id: 'api_bench', secret: 'postern_rs_0b8Zr9n2cXhVtq0LwYk3uJmEo7aFdGs1iPzRxQvTbNc' };
 
-/** What is kept of requests for their developers: so much of each application and no more, however many there are. */
-const BOUNDED = ['request_log', 'usage_hours', 'usage_users', 'rate_windows'];
+/** Tables of the request log and the counters: limited per application, whatever the traffic. */
+const BOUNDED_TABLES = ['request_log', 'usage_hours', 'usage_users', 'rate_windows'];
 
 export const USER_COLUMNS = [
   'id',
@@ -41,7 +41,7 @@ export const userRow = (id: string, now: number): Cell[] => [
   ...[id, `${id.toLowerCase()}@example.com`, now, 'Ada Lovelace', 'no password', now, now],
 ];
 
-/** A grant in the middle of its life, as most are: refreshed before, its code long forgotten. */
+/** A typical grant: refreshed before, its code expired. */
 export const grantRow = (userId: string, id: string, now: number): Cell[] => [
   ...[userId, id, CLIENT.id, SCOPE, 1, now + MONTH, null, null, now - HOUR, now],
 ];
@@ -51,14 +51,14 @@ export type PosternOptions = {
   readonly label: string;
   readonly databaseUrl: string;
   readonly dataDir: string;
-  /** More arguments for `serve`, and for Node itself. */
+  /** Additional arguments for `serve`, and for Node itself. */
   readonly serveArguments?: readonly string[];
   readonly nodeArguments?: readonly string[];
-  /** Processes on ports of their own that share the database. */
+  /** Number of processes that share the database, each on its own port. */
   readonly nodes?: number;
 };
 
-/** Postern as it is installed: the real command, its log on. Only the rate limit is out of the way. */
+/** Postern as installed: the real command with its log on. Only the rate limit is raised out of the way. */
 export class Postern implements Contestant {
   readonly id: string;
   readonly label: string;
@@ -130,7 +130,7 @@ export class Postern implements Contestant {
     return new Child(this.label, [COMMAND, 'serve', ...serveArguments], env, this.#cleanup);
   }
 
-  /** From now on codes and tokens are made for these users. */
+  /** Creates codes and tokens for these users from now on. */
   useUsers(users: readonly string[]): void {
     this.#users = users;
   }
@@ -174,12 +174,12 @@ export class Postern implements Contestant {
   }
 
   accessToken(userId: string, grantId: string, generation = 1): string {
-    const link = { userId, grantId, generation };
-    return this.#keys.tokenSigner.signAccessToken({ ...link, expiresAt: Date.now() + HOUR, scope: SCOPE });
+    const ref = { userId, grantId, generation };
+    return this.#keys.tokenSigner.signAccessToken({ ...ref, expiresAt: Date.now() + HOUR, scope: SCOPE });
   }
 
   footprint(): Promise<Footprint> {
-    return this.bulk.footprint({ bounded: BOUNDED });
+    return this.bulk.footprint({ bounded: BOUNDED_TABLES });
   }
 
   close(): Promise<void> {
@@ -198,7 +198,7 @@ export class Postern implements Contestant {
   }
 }
 
-/** By the service's own code: the schema, and the one application of the bench. */
+/** Creates the schema and the benchmark's application, with the service's own code. */
 async function createSchemaAndClient(databaseUrl: string): Promise<void> {
   const store = openStore(databaseUrl);
   await store.migrate();
@@ -206,14 +206,14 @@ async function createSchemaAndClient(databaseUrl: string): Promise<void> {
     await store.applications.create({
       clientId: CLIENT.id,
       ownerId: 'nobody',
-      name: 'The bench',
+      name: 'Benchmark',
       redirectUris: [CLIENT.redirectUri],
       scope: SCOPE,
       optionalScope: 0,
       secret: CLIENT.secret,
       now: Date.now(),
     });
-    await store.resourceServers.create({ ...RESOURCE_SERVER, name: 'The bench', now: Date.now() });
+    await store.resourceServers.create({ ...RESOURCE_SERVER, name: 'Benchmark', now: Date.now() });
   }
   await store.close();
 }

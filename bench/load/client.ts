@@ -2,7 +2,7 @@ import { percentile } from '../statistics.ts';
 import { Connection } from './connection.ts';
 import type { Exchange, Load, LoadResult, Requests } from './load.ts';
 
-/** The process that makes the load: a run for each message it is sent, and the result as its answer. */
+/** The load-generating process: performs a run for each message and sends back the result. */
 process.on('message', (load: Load) => {
   new Run(load).result().then(
     (result) => process.send!({ result }),
@@ -12,17 +12,17 @@ process.on('message', (load: Load) => {
 process.on('disconnect', () => process.exit());
 process.send!({ ready: true });
 
-const LATENCIES_AT_FIRST = 1 << 17;
+const INITIAL_CAPACITY = 1 << 17;
 
-/** Next message of a connection; undefined when there is none left. `learn` sees each answer. */
-type Source = { next(): string | undefined; learn(body: string): void };
+/** Messages of one connection: `next` returns undefined when none are left, `received` is passed each response body. */
+type Source = { next(): string | undefined; received(body: string): void };
 
 class Run {
   readonly #load: Load;
   readonly #last: Exchange[] = [];
-  #latencies = new Float64Array(LATENCIES_AT_FIRST);
+  #latencies = new Float64Array(INITIAL_CAPACITY);
   #requests = 0;
-  #answered = 0;
+  #completed = 0;
   #failures = 0;
   #failure: string | undefined;
   #deadline = 0;
@@ -43,13 +43,13 @@ class Run {
     } finally {
       for (const connection of connections) connection.close();
     }
-    // The last answers come a little after the deadline; they are waited for but not counted.
+    // The last responses arrive shortly after the deadline; they are awaited but not counted.
     const elapsed = Math.min(performance.now(), this.#deadline) - startedAt;
     const { user, system } = process.cpuUsage(cpu);
     const latencies = this.#latencies.subarray(0, this.#requests).sort();
     return {
       requests: this.#requests,
-      answered: this.#answered,
+      completed: this.#completed,
       seconds: elapsed / 1000,
       failures: this.#failures,
       failure: this.#failure,
@@ -73,17 +73,17 @@ class Run {
         connection.send(next);
       };
       connection.onBroken = (reason) => reject(new Error(reason));
-      connection.onAnswer = (status, body) => {
+      connection.onResponse = (status, body) => {
         const now = performance.now();
         if (status !== 200) {
           this.#failures++;
           this.#failure ??= `${status} ${body.slice(0, 300)}`;
           return resolve();
         }
-        this.#answered++;
+        this.#completed++;
         if (now <= this.#deadline) this.#count(now - sentAt);
         this.#last[index] = { message: message!, body };
-        source.learn(body);
+        source.received(body);
         sendNext(now);
       };
       sendNext(performance.now());
@@ -112,12 +112,12 @@ function sourcesOf(requests: Requests, connections: number): Source[] {
   const { messages } = requests;
   let index = 0;
   const next = requests.kind === 'once' ? () => messages[index++] : () => messages[index++ % messages.length];
-  return indexes.map(() => ({ next, learn() {} }));
+  return indexes.map(() => ({ next, received() {} }));
 }
 
-const MARK = '"refresh_token":"';
+const REFRESH_TOKEN = '"refresh_token":"';
 
-/** The chains of one connection in turn, each going on with the token it was given last. */
+/** Rotates the grants of one connection in turn, each with its latest refresh token. */
 function rotation({ head, form }: Requests & { kind: 'rotate' }, tokens: string[]): Source {
   let index = 0;
   return {
@@ -125,9 +125,10 @@ function rotation({ head, form }: Requests & { kind: 'rotate' }, tokens: string[
       const body = form + tokens[index]!;
       return `${head}content-length: ${body.length}\r\n\r\n${body}`;
     },
-    learn(body) {
-      const start = body.indexOf(MARK) + MARK.length;
-      if (start < MARK.length) throw new Error(`an answer without a refresh token: ${body.slice(0, 300)}`);
+    received(body) {
+      const start = body.indexOf(REFRESH_TOKEN) + REFRESH_TOKEN.length;
+      if (start < REFRESH_TOKEN.length)
+        throw new Error(`a response without a refresh token: ${body.slice(0, 300)}`);
       tokens[index] = body.slice(start, body.indexOf('"', start));
       index = (index + 1) % tokens.length;
     },

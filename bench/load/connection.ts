@@ -5,17 +5,16 @@ const HEAD_END = '\r\n\r\n';
 const LENGTH = /\r\ncontent-length: *(\d+)/i;
 
 /**
- * One keep-alive connection that has one request under way at a time. It reads only what HTTP/1.1
- * with a content-length needs: a general parser would cost the load client more than the server
- * spends on the answer.
+ * A keep-alive connection with one request at a time. It parses only HTTP/1.1 responses with a
+ * content-length: a general parser would cost the load client more than the response costs the server.
  */
 export class Connection {
   readonly #socket: Socket;
   #pending = '';
-  /** Where the answer that is being read ends, once its head is known. */
+  /** End of the current response in `#pending`, once its head has been read; otherwise 0. */
   #end = 0;
   #bodyStart = 0;
-  onAnswer: (status: number, body: string) => void = () => {};
+  onResponse: (status: number, body: string) => void = () => {};
   onBroken: (reason: string) => void = () => {};
 
   private constructor(port: number) {
@@ -57,12 +56,12 @@ export class Connection {
     this.#pending = this.#pending === '' ? text : this.#pending + text;
     if (this.#end === 0 && !this.#readHead()) return;
     if (this.#pending.length < this.#end) return;
-    const answer = this.#pending;
-    const body = answer.slice(this.#bodyStart, this.#end);
+    const response = this.#pending;
+    const body = response.slice(this.#bodyStart, this.#end);
     this.#pending = '';
     this.#end = 0;
     // "HTTP/1.1 200"
-    this.onAnswer(Number(answer.slice(9, 12)), body);
+    this.onResponse(Number(response.slice(9, 12)), body);
   }
 
   #readHead(): boolean {
@@ -70,7 +69,7 @@ export class Connection {
     if (headEnd < 0) return false;
     const length = LENGTH.exec(this.#pending.slice(0, headEnd));
     if (!length) {
-      this.onBroken('an answer without content-length');
+      this.onBroken('a response without content-length');
       return false;
     }
     this.#bodyStart = headEnd + HEAD_END.length;

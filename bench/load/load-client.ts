@@ -4,10 +4,10 @@ import { Child } from '../processes.ts';
 import type { Load, LoadResult } from './load.ts';
 
 const CLIENT = new URL('./client.ts', import.meta.url).pathname;
-/** Beyond its own time a run may wait for the last answers; then something is broken. */
-const PATIENCE_MS = 30_000;
+/** Time a run may take beyond its own length, to wait for the last responses. */
+const TIMEOUT_MS = 30_000;
 
-/** The bench's side of the load client's process. */
+/** Starts the load client's process and sends it runs. */
 export class LoadClient {
   readonly #child: Child;
 
@@ -17,12 +17,12 @@ export class LoadClient {
 
   static async start(cleanup: Cleanup): Promise<LoadClient> {
     const child = new Child('the load client', [process.execPath, CLIENT], {}, cleanup);
-    await once(child.process, 'message', { signal: AbortSignal.timeout(PATIENCE_MS) });
+    await once(child.process, 'message', { signal: AbortSignal.timeout(TIMEOUT_MS) });
     return new LoadClient(child);
   }
 
   async run(load: Load): Promise<LoadResult> {
-    const signal = AbortSignal.timeout(Math.ceil(load.seconds * 1000) + PATIENCE_MS);
+    const signal = AbortSignal.timeout(Math.ceil(load.seconds * 1000) + TIMEOUT_MS);
     const reply = once(this.#child.process, 'message', { signal });
     this.#child.process.send(load);
     const [{ result, error }] = (await reply) as [{ result?: LoadResult; error?: string }];

@@ -1,6 +1,6 @@
-/** What the load client is asked to do, and what it tells afterwards. */
+/** A run for the load client. */
 export type Load = {
-  /** Connections are spread over them. */
+  /** Connections are distributed over them. */
   readonly ports: readonly number[];
   readonly connections: number;
   readonly seconds: number;
@@ -8,11 +8,11 @@ export type Load = {
 };
 
 export type Requests =
-  /** Whole HTTP messages, over and over. */
+  /** Complete HTTP messages, repeated. */
   | { readonly kind: 'repeat'; readonly messages: readonly string[] }
-  /** Whole HTTP messages, each sent once; the run ends early when all are spent. */
+  /** Complete HTTP messages, each sent once; the run ends early when none are left. */
   | { readonly kind: 'once'; readonly messages: readonly string[] }
-  /** Refresh tokens, each exchanged for its successor. A connection keeps to its own share of them. */
+  /** Refresh tokens, each replaced by its successor. Every connection has its own share of them. */
   | {
       readonly kind: 'rotate';
       readonly head: string;
@@ -21,20 +21,20 @@ export type Requests =
     };
 
 export type LoadResult = {
-  /** Answered 200 within the time. */
+  /** Responses with status 200 before the deadline. */
   readonly requests: number;
-  /** Answered 200 at all: the last of each connection come after the time. */
-  readonly answered: number;
+  /** All responses with status 200: the last one of each connection arrives after the deadline. */
+  readonly completed: number;
   readonly seconds: number;
   readonly failures: number;
-  /** The first answer that was not 200. */
+  /** The first response with another status. */
   readonly failure: string | undefined;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** CPU time the load client itself spent, as a share of one core. */
+  /** CPU time of the load client, as a share of one core. */
   readonly clientCpu: number;
-  /** The last message and answer of each connection, to be checked. */
+  /** The last message and response of each connection, for the correctness checks. */
   readonly last: readonly Exchange[];
 };
 

@@ -12,7 +12,7 @@ const GAP = 5;
 const TITLE = 34;
 const TOP = 58;
 
-/** One tint for Postern, one for its peers; readable on light and dark pages. */
+/** One colour for Postern and one for the others, readable on light and dark pages. */
 const STYLE = `
   text { font: 13px system-ui, sans-serif; fill: #1f2328 }
   .title { font-size: 16px; font-weight: 600 } .scenario { font-weight: 600 } .small { fill: #59636e; font-size: 12px }
@@ -21,11 +21,11 @@ const STYLE = `
     text { fill: #f0f6fc } .small { fill: #9198a1 } .postern { fill: #5fb98a } .peer { fill: #656c76 } .axis { stroke: #3d444d }
   }`;
 
-/** Bars of requests a second as a share of the floor, a group for each scenario. */
+/** Bar chart of requests per second as a share of the floor, grouped by scenario. */
 export function chart(comparison: Comparison): string {
   const summaries = summarize(comparison).filter(({ server }) => server !== 'floor');
-  const most = Math.max(...summaries.map(({ ofFloor }) => ofFloor.median));
-  const scale = (WIDTH - LEFT - RIGHT) / Math.max(0.1, Math.ceil(most * 10) / 10);
+  const max = Math.max(...summaries.map(({ ofFloor }) => ofFloor.median));
+  const scale = (WIDTH - LEFT - RIGHT) / Math.max(0.1, Math.ceil(max * 10) / 10);
   let y = TOP;
   const groups = SCENARIOS.flatMap(({ id, label }) => {
     const bars = comparison.servers.flatMap((server) =>
@@ -43,11 +43,11 @@ export function chart(comparison: Comparison): string {
     return [title, ...drawn];
   });
   const axis = `<line class="axis" x1="${LEFT}" x2="${LEFT}" y1="${TOP}" y2="${y - 12}"/>`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" role="img" aria-label="Requests a second as a share of bare node:http">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" role="img" aria-label="Requests per second as a share of bare node:http">
 <style>${STYLE}
 </style>
-<text class="title" x="0" y="18">Requests a second, as a share of what bare node:http answers</text>
-<text class="small" x="0" y="38">${comparison.connections} connections, medians of ${comparison.rounds} interleaved rounds; longer is better</text>
+<text class="title" x="0" y="18">Requests per second, as a share of bare node:http</text>
+<text class="small" x="0" y="38">${comparison.connections} connections, medians of ${comparison.rounds} interleaved rounds, longer is better</text>
 ${axis}
 ${groups.join('\n')}
 </svg>

@@ -6,7 +6,7 @@ import { megabytes, ratio, short, type Table, times, whole } from './table.ts';
 
 const PEERS = ['oidc-provider', 'oauth2-server'];
 
-/** A table for each scenario, and one for what is not a matter of scenario. */
+/** One table per scenario, one for memory, startup and storage, one for the load client. */
 export function comparisonTables(comparison: Comparison): Table[] {
   const summaries = summarize(comparison);
   const measured = SCENARIOS.filter(({ id }) => summaries.some(({ scenario }) => scenario === id));
@@ -17,8 +17,8 @@ export function comparisonTables(comparison: Comparison): Table[] {
   ];
 }
 
-const range = ({ least, most }: Spread, format: (value: number) => string): string =>
-  `${format(least)}–${format(most)}`;
+const range = ({ min, max }: Spread, format: (value: number) => string): string =>
+  `${format(min)}–${format(max)}`;
 
 function scenarioTable(
   comparison: Comparison,
@@ -34,7 +34,7 @@ function scenarioTable(
   return {
     title: capital(label),
     columns: [
-      ...['server', 'requests/s', 'spread', 'of floor', 'spread'],
+      ...['server', 'requests/s', 'range', 'of floor', 'range'],
       ...peers.map((peer) => `× ${peer}`),
       ...['p50 ms', 'p99 ms', 'CPU µs server', 'CPU µs database'],
     ],
@@ -59,13 +59,13 @@ function footprintTable(comparison: Comparison, summaries: readonly Summary[]): 
     summaries.filter(({ scenario }) => scenario === 'refresh'),
   );
   return {
-    title: 'Memory, start, and what refreshing leaves behind',
+    title: 'Memory, startup and storage',
     columns: [
       'server',
-      'most RSS under load',
+      'max RSS under load',
       'cold start ms',
       'rows per 1,000 refreshes',
-      'and in bounded logs',
+      'rows in bounded tables',
       'bytes per 1,000 refreshes',
     ],
     rows: refreshes.map(({ server, rowsPer1000, boundedRowsPer1000, bytesPer1000 }) => {
@@ -96,7 +96,7 @@ function clientTable(comparison: Comparison, summaries: readonly Summary[]): Tab
       ]
     : [];
   return {
-    title: 'The load client itself: its CPU as a share of one core',
+    title: 'CPU of the load client, as a share of one core',
     columns: ['run', 'requests/s', 'client CPU'],
     rows: [
       ...rows.map((one) => [

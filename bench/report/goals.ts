@@ -7,9 +7,9 @@ import { summarize, versus } from './summary.ts';
 import { short, type Table, whole } from './table.ts';
 
 type Goal = {
-  readonly what: string;
-  readonly least: number;
-  readonly reach: number;
+  readonly name: string;
+  readonly required: number;
+  readonly target: number;
   readonly lessIsBetter?: boolean;
   readonly measured: (results: Results) => number;
 };
@@ -25,43 +25,43 @@ const ofPostern = (figure: (comparison: Comparison) => number) => (results: Resu
 
 const posterns = ({ servers }: Comparison) => servers.filter(({ id }) => id.startsWith('postern'));
 
-/** What Postern set out to reach, and where it stands. */
+/** Performance goals: what is required and what is aimed for. */
 const GOALS: readonly Goal[] = [
   {
-    what: 'refresh, SQLite, of floor',
-    least: 0.27,
-    reach: 0.5,
+    name: 'refresh, SQLite, as a share of the floor',
+    required: 0.27,
+    target: 0.5,
     measured: rateOver('refresh', 'postern-sqlite', 'floor'),
   },
   {
-    what: 'userinfo, SQLite, of floor',
-    least: 0.55,
-    reach: 0.75,
+    name: 'userinfo, SQLite, as a share of the floor',
+    required: 0.55,
+    target: 0.75,
     measured: rateOver('userinfo', 'postern-sqlite', 'floor'),
   },
   {
-    what: 'refresh, PostgreSQL, of floor',
-    least: 0.27,
-    reach: 0.4,
+    name: 'refresh, PostgreSQL, as a share of the floor',
+    required: 0.27,
+    target: 0.4,
     measured: rateOver('refresh', 'postern-postgres', 'floor'),
   },
   ...(['refresh', 'userinfo', 'exchange'] as const).map((scenario) => ({
-    what: `${scenario}, PostgreSQL, times oidc-provider`,
-    least: 8,
-    reach: 12,
+    name: `${scenario}, PostgreSQL, as a multiple of oidc-provider`,
+    required: 8,
+    target: 12,
     measured: rateOver(scenario, 'postern-postgres', 'oidc-provider'),
   })),
   {
-    what: "p99 of refresh, PostgreSQL, of oidc-provider's",
-    least: 0.25,
-    reach: 0.1,
+    name: "p99 of refresh, PostgreSQL, as a share of oidc-provider's",
+    required: 0.25,
+    target: 0.1,
     lessIsBetter: true,
     measured: p99Over('refresh', 'postern-postgres', 'oidc-provider'),
   },
   {
-    what: 'RSS under load, MB',
-    least: 150,
-    reach: 110,
+    name: 'RSS under load, MB',
+    required: 150,
+    target: 110,
     lessIsBetter: true,
     measured: ofPostern((comparison) => {
       const ids = posterns(comparison).map(({ id }) => id);
@@ -70,18 +70,18 @@ const GOALS: readonly Goal[] = [
     }),
   },
   {
-    what: 'cold start to first answer, ms',
-    least: 500,
-    reach: 250,
+    name: 'cold start to first response, ms',
+    required: 500,
+    target: 250,
     lessIsBetter: true,
     measured: ofPostern((comparison) =>
       Math.max(...posterns(comparison).map(({ coldStartMs }) => median(coldStartMs))),
     ),
   },
   {
-    what: 'rows left per 1,000 refreshes',
-    least: 0,
-    reach: 0,
+    name: 'rows added per 1,000 refreshes',
+    required: 0,
+    target: 0,
     lessIsBetter: true,
     measured: ofPostern((comparison) => {
       const ids = posterns(comparison).map(({ id }) => id);
@@ -93,35 +93,41 @@ const GOALS: readonly Goal[] = [
     }),
   },
   {
-    what: 'refresh rate with the most grants, of that with the fewest',
-    least: 0.8,
-    reach: 0.95,
+    name: 'refresh with the most grants, as a share of that with the fewest',
+    required: 0.8,
+    target: 0.95,
     measured: ({ growth, growthOnPostgres }) =>
       Math.min(...[growth, growthOnPostgres].flatMap((one) => (one ? flatness(one) : []))),
   },
 ];
 
 function flatness(growth: Growth): number {
-  const [least, most] = [growth.steps[0]!, growth.steps.at(-1)!];
-  return versus(growth, 'refresh', most.server, least.server).median;
+  const [smallest, largest] = [growth.steps[0]!, growth.steps.at(-1)!];
+  return versus(growth, 'refresh', largest.server, smallest.server).median;
 }
 
 export function goalsTable(results: Results): Table {
   return {
     title: 'Goals',
-    columns: ['goal', 'at least', 'reach for', 'measured', ''],
-    rows: GOALS.map(({ what, least, reach, lessIsBetter = false, measured }) => {
+    columns: ['goal', 'required', 'target', 'measured', 'status'],
+    rows: GOALS.map(({ name, required, target, lessIsBetter = false, measured }) => {
       const value = measured(results);
-      return [what, goal(least), goal(reach), short(value), verdict(value, least, reach, lessIsBetter)];
+      return [
+        name,
+        goal(required),
+        goal(target),
+        short(value),
+        status(value, required, target, lessIsBetter),
+      ];
     }),
   };
 }
 
 const goal = (value: number): string => (Number.isInteger(value) ? whole(value) : String(value));
 
-function verdict(value: number, least: number, reach: number, lessIsBetter: boolean): string {
+function status(value: number, required: number, target: number, lessIsBetter: boolean): string {
   if (!Number.isFinite(value)) return 'not measured';
-  const meets = (mark: number) => (lessIsBetter ? value <= mark : value >= mark);
-  if (meets(reach)) return 'reached';
-  return meets(least) ? 'met' : 'missed';
+  const meets = (limit: number) => (lessIsBetter ? value <= limit : value >= limit);
+  if (meets(target)) return 'target reached';
+  return meets(required) ? 'met' : 'missed';
 }

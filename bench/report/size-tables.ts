@@ -11,7 +11,7 @@ export function growthTables(growth: Growth): Table[] {
     ...scenarioTables(growth, labels, smallest),
     {
       title: 'Size and sweeping',
-      columns: ['database', 'bytes a grant', 'seeded/s', "a sweeper's step of 1,000 grants, ms"],
+      columns: ['database', 'bytes per grant', 'seeded/s', 'sweeper step of 1,000 grants, ms'],
       rows: growth.steps.map(({ server, bytesPerGrant, seededPerSecond, sweepStepMs }) => [
         ...[labels.get(server)!, whole(bytesPerGrant), whole(seededPerSecond), short(sweepStepMs)],
       ]),
@@ -24,7 +24,7 @@ export function scaleTables(scale: Scale): Table[] {
   return scenarioTables(scale, new Map(servers.map(({ id, label }) => [id, label])), servers[0]!.id);
 }
 
-/** The same figures for each server, the first of them the measure of the others. */
+/** The same figures for each server, compared with the first one. */
 function scenarioTables(measured: Measured, labels: ReadonlyMap<string, string>, first: string): Table[] {
   const summaries = summarize(measured);
   return SCENARIOS.flatMap(({ id, label }) => {
@@ -45,7 +45,7 @@ function scenarioTables(measured: Measured, labels: ReadonlyMap<string, string>,
     ];
     const columns = [
       'requests/s',
-      'of the first',
+      'of first row',
       'of floor',
       'p50 ms',
       'p99 ms',

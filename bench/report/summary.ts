@@ -2,15 +2,15 @@ import type { Measurement } from '../measurement.ts';
 import type { ScenarioId } from '../scenarios.ts';
 import { median, type Spread, spread } from '../statistics.ts';
 
-/** Any run of several servers side by side. */
+/** A run with several servers. */
 export type Measured = { readonly measurements: readonly Measurement[] };
 
-/** The measurements of one server in one scenario, over all rounds. */
+/** Measurements of one server in one scenario over all rounds. */
 export type Summary = {
   readonly server: string;
   readonly scenario: ScenarioId;
   readonly perSecond: Spread;
-  /** Compared round by round with the floor of the same round, then the middle of that. */
+  /** Ratio to the floor, taken within each round. */
   readonly ofFloor: Spread;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -45,7 +45,7 @@ export function summarize(comparison: Measured): Summary[] {
   });
 }
 
-/** How many times another server's rate in the same round. */
+/** Ratio to another server's figure, taken within each round. */
 export function versus(
   { measurements }: Measured,
   scenario: ScenarioId,

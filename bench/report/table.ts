@@ -1,4 +1,4 @@
-/** A table, for the terminal and for a page alike. The first column is text, the others are figures. */
+/** A table for the terminal and for Markdown. The first column is text, the others are figures. */
 export type Table = {
   readonly title: string;
   readonly columns: readonly string[];
@@ -22,7 +22,7 @@ export function toMarkdown({ columns, rows }: Table): string {
 export const whole = (value: number): string =>
   Number.isFinite(value) ? Math.round(value).toLocaleString('en-US') : '–';
 
-/** Three digits that mean something. */
+/** Three significant digits. */
 export const short = (value: number): string => {
   if (!Number.isFinite(value)) return '–';
   if (Math.abs(value) >= 100) return whole(value);

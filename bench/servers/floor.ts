@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import { parse } from 'node:querystring';
 
 /**
- * The floor: what Node itself costs. A bare node:http server that answers a GET with a small
- * JSON, and a form POST, read and parsed, with a JSON of a token response's size. No check, no
- * database. Nothing in Node that speaks HTTP and reads a form can be much faster.
+ * The floor: the cost of Node itself. A bare node:http server that responds to a GET with a small
+ * JSON, and to a form POST, read and parsed, with a JSON of a token response's size. No checks, no
+ * database. No Node server that parses a form can be much faster.
  */
 const token = (length: number) => 'x'.repeat(length);
 const USERINFO = JSON.stringify({

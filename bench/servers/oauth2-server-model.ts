@@ -22,13 +22,13 @@ type Token = {
   scope: string[];
 };
 
-const KNOWN = {
+const REGISTERED_CLIENT = {
   id: CLIENT.id,
   grants: ['authorization_code', 'refresh_token'],
   redirectUris: [CLIENT.redirectUri],
 };
 
-/** The model that @node-oauth/oauth2-server asks for: one prepared statement a question, the client in memory. */
+/** The model of @node-oauth/oauth2-server: one prepared statement per call, the client in memory. */
 export class Model {
   readonly #pool: Pool;
 
@@ -37,11 +37,11 @@ export class Model {
   }
 
   async getClient(id: string, secret: string | null): Promise<object | false> {
-    return id === CLIENT.id && (secret === null || secret === CLIENT.secret) ? KNOWN : false;
+    return id === CLIENT.id && (secret === null || secret === CLIENT.secret) ? REGISTERED_CLIENT : false;
   }
 
   async getAuthorizationCode(code: string): Promise<object | undefined> {
-    const row = await this.#one(
+    const row = await this.#queryRow(
       'get_code',
       `SELECT c.*, a.email, a.name FROM codes c JOIN accounts a ON a.id = c.user_id
         WHERE c.code = $1 AND a.disabled_at IS NULL`,
@@ -56,19 +56,20 @@ export class Model {
           codeChallengeMethod: 'S256',
         },
         ...{ expiresAt: new Date(Number(row.expires_at)), scope: String(row.scope).split(' ') },
-        ...{ client: KNOWN, user: userOf(row) },
+        ...{ client: REGISTERED_CLIENT, user: userOf(row) },
       }
     );
   }
 
   async revokeAuthorizationCode({ code }: { code: string }): Promise<boolean> {
     return (
-      (await this.#one('use_code', 'DELETE FROM codes WHERE code = $1 RETURNING code', [code])) !== undefined
+      (await this.#queryRow('use_code', 'DELETE FROM codes WHERE code = $1 RETURNING code', [code])) !==
+      undefined
     );
   }
 
   async getRefreshToken(refreshToken: string): Promise<object | undefined> {
-    const row = await this.#one(
+    const row = await this.#queryRow(
       'get_refresh',
       `SELECT t.*, a.email, a.name FROM refresh_tokens t JOIN accounts a ON a.id = t.user_id
         WHERE t.token = $1 AND a.disabled_at IS NULL`,
@@ -77,19 +78,19 @@ export class Model {
     return (
       row && {
         ...{ refreshToken, refreshTokenExpiresAt: new Date(Number(row.expires_at)) },
-        ...{ scope: String(row.scope).split(' '), client: KNOWN, user: userOf(row) },
+        ...{ scope: String(row.scope).split(' '), client: REGISTERED_CLIENT, user: userOf(row) },
       }
     );
   }
 
   async revokeToken({ refreshToken }: { refreshToken: string }): Promise<boolean> {
     const sql = 'DELETE FROM refresh_tokens WHERE token = $1 RETURNING token';
-    return (await this.#one('use_refresh', sql, [refreshToken])) !== undefined;
+    return (await this.#queryRow('use_refresh', sql, [refreshToken])) !== undefined;
   }
 
   /** Both tokens in one statement, so one commit. */
   async saveToken(token: Token, client: { id: string }, user: { id: string }): Promise<object> {
-    await this.#one(
+    await this.#queryRow(
       'save',
       `WITH access AS (INSERT INTO access_tokens VALUES ($1, $3, $4, $5, $6))
         INSERT INTO refresh_tokens VALUES ($2, $3, $4, $5, $7)`,
@@ -102,7 +103,7 @@ export class Model {
   }
 
   async getAccessToken(accessToken: string): Promise<object | undefined> {
-    const row = await this.#one(
+    const row = await this.#queryRow(
       'get_access',
       `SELECT t.*, a.email, a.name FROM access_tokens t JOIN accounts a ON a.id = t.user_id
         WHERE t.token = $1 AND a.disabled_at IS NULL`,
@@ -111,12 +112,12 @@ export class Model {
     return (
       row && {
         ...{ accessToken, accessTokenExpiresAt: new Date(Number(row.expires_at)) },
-        ...{ scope: String(row.scope).split(' '), client: KNOWN, user: userOf(row) },
+        ...{ scope: String(row.scope).split(' '), client: REGISTERED_CLIENT, user: userOf(row) },
       }
     );
   }
 
-  async #one(name: string, text: string, values: unknown[]): Promise<Row | undefined> {
+  async #queryRow(name: string, text: string, values: unknown[]): Promise<Row | undefined> {
     return (await this.#pool.query({ name, text, values })).rows[0];
   }
 }

