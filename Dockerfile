@@ -1,16 +1,16 @@
 # syntax=docker/dockerfile:1
 
-# Any Node with npm will do here: the one that runs Postern is installed by npm ci (docs/decisions/001-node-from-npm.md).
+# Any Node with npm works here: npm ci installs the one that runs Postern (docs/decisions/001-node-from-npm.md).
 FROM node:24-bookworm-slim AS build
 WORKDIR /postern
 COPY package.json package-lock.json ./
-# What the package node unpacked its binary from, headers included, is not needed once that is in place.
+# The node package has copied its binary; the archive it came from is no longer needed.
 RUN npm ci --omit=dev && npm cache clean --force && rm -rf node_modules/node/node_modules
 COPY bin bin
 COPY src src
 
 FROM debian:bookworm-slim
-# Node needs libatomic; everything else it links to is in the base image.
+# Node needs libatomic; its other libraries are in the base image.
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends libatomic1 ca-certificates \
   && rm -rf /var/lib/apt/lists/* \
@@ -18,10 +18,10 @@ RUN apt-get update \
   && install --directory --owner=postern --group=postern --mode=0700 /data
 COPY --from=build /postern /postern
 WORKDIR /postern
-# Fails here, not at the first start, when a library is missing.
+# A missing library fails the build instead of the first start.
 RUN node_modules/.bin/node --version
 
-# The code belongs to root and the process to postern: it can write to /data and nowhere else, also with --read-only.
+# root owns the code and the process runs as postern, so it can only write to /data.
 USER 10001:10001
 VOLUME /data
 ENV POSTERN_HOST=0.0.0.0 \

@@ -1,6 +1,6 @@
 /**
- * `npm run demo`: Postern and an application that uses it, side by side, with a user to try them as.
- * It drives the ordinary command line on a folder of its own, which goes with it.
+ * `npm run demo`: runs Postern and an application that uses it, with a user to sign in as. It uses the
+ * ordinary command line on a temporary folder, which it deletes at the end.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ const appUrl = `http://localhost:${appPort}`;
 const folder = mkdtempSync(join(tmpdir(), 'postern-demo-'));
 const children: ChildProcess[] = [];
 
-/** Settings of a real Postern must not reach this one, and the other way round. */
+/** Without the POSTERN_ and OTEL_ settings of the environment, which may be those of a real installation. */
 const environment = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(POSTERN|OTEL)_/.test(name))),
   POSTERN_DATA_DIR: folder,
@@ -34,36 +34,36 @@ async function portIsFree(port: string, setting: string): Promise<void> {
   const probe = createServer().listen(Number(port), '127.0.0.1');
   await once(probe, 'listening').catch(() => {
     throw new Error(
-      `Port ${port} is in use. Stop what listens there, or choose another: ${setting}=… npm run demo`,
+      `Port ${port} is in use. Stop the process that listens there, or choose another port: ${setting}=… npm run demo`,
     );
   });
   probe.close();
   await once(probe, 'close');
 }
 
-/** Starts one of the two and waits until it says that it listens. */
-async function start(file: string, args: string[], env: NodeJS.ProcessEnv, says: 'stdout' | 'stderr') {
+/** Starts a server and waits until it prints that it listens. */
+async function start(file: string, args: string[], env: NodeJS.ProcessEnv, output: 'stdout' | 'stderr') {
   const child = spawn(file, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   children.push(child);
-  const [voice, other] = says === 'stdout' ? [child.stdout, child.stderr] : [child.stderr, child.stdout];
+  const [watched, other] = output === 'stdout' ? [child.stdout, child.stderr] : [child.stderr, child.stdout];
   other.pipe(process.stderr);
-  const ended = once(child, 'exit').then(() => {
-    throw new Error(`${file} ended by itself.`);
+  const exited = once(child, 'exit').then(() => {
+    throw new Error(`${file} exited unexpectedly.`);
   });
-  await Promise.race([heard(voice), ended]);
-  ended.catch(() => stop(1));
+  await Promise.race([untilListening(watched), exited]);
+  exited.catch(() => stop(1));
 }
 
-async function heard(voice: Readable): Promise<void> {
-  const said: string[] = [];
-  for await (const line of createInterface(voice)) {
-    said.push(line);
+async function untilListening(stream: Readable): Promise<void> {
+  const lines: string[] = [];
+  for await (const line of createInterface(stream)) {
+    lines.push(line);
     if (line.includes('listens on')) {
-      voice.resume();
+      stream.resume();
       return;
     }
   }
-  throw new Error(said.join('\n'));
+  throw new Error(lines.join('\n'));
 }
 
 function postern(args: string[], input = ''): Promise<string> {
@@ -83,9 +83,9 @@ async function stop(code: number): Promise<void> {
   if (stopping) return;
   stopping = true;
   const running = children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
-  const ended = running.map((child) => once(child, 'exit'));
+  const exits = running.map((child) => once(child, 'exit'));
   for (const child of running) child.kill('SIGTERM');
-  await Promise.all(ended);
+  await Promise.all(exits);
   rmSync(folder, { recursive: true, force: true });
   process.exit(code);
 }
@@ -108,26 +108,26 @@ async function demo(): Promise<void> {
     '--json',
   ]);
   const { client_id, client_secret } = JSON.parse(created) as { client_id: string; client_secret: string };
-  const forApp = {
+  const appEnvironment = {
     CLIENT_ID: client_id,
     CLIENT_SECRET: client_secret,
     POSTERN_URL: posternUrl,
     PORT: appPort,
   };
   const app = join(ROOT, 'examples/web-app/app.ts');
-  await start(process.execPath, [app], { ...environment, ...forApp }, 'stdout');
+  await start(process.execPath, [app], { ...environment, ...appEnvironment }, 'stdout');
 
   console.log(`
-  Two sites run on this machine:
+  Two sites are running:
 
-    ${appUrl}   an application that knows nobody   (examples/web-app)
-    ${posternUrl}   Postern, where the users are
+    ${appUrl}   an example application (examples/web-app)
+    ${posternUrl}   Postern
 
   1. Open ${appUrl} and press "Sign in with Postern".
   2. Sign in:   ${EMAIL}
      Password:  ${PASSWORD}
-  3. Read what the application wants to know. Your e-mail address is optional: leave it out if you like.
-  4. Press Allow, and see what the application got. Renew the token there, sign out, try Deny.
+  3. Read what the application requests. Your email address is optional: clear it if you like.
+  4. Press Allow and see what the application received. Then refresh the token, sign out, or try Deny.
 
   Ctrl-C stops both and deletes everything.
 `);

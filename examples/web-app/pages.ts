@@ -7,7 +7,7 @@ dt { opacity: .7 } dd { margin: 0 0 .6rem }
 form { display: inline-block; margin-right: .5rem }
 .hint { border-left: 3px solid; padding-left: .8rem; opacity: .8 }`;
 
-const escaped = (text: unknown): string =>
+const escapeHtml = (text: unknown): string =>
   String(text).replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 function layout(title: string, body: string): string {
@@ -15,9 +15,9 @@ function layout(title: string, body: string): string {
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)} · Example application</title>
+<title>${escapeHtml(title)} · Example application</title>
 <style>${STYLE}</style>
-<h1>${escaped(title)}</h1>
+<h1>${escapeHtml(title)}</h1>
 ${body}
 </html>
 `;
@@ -28,38 +28,38 @@ const button = (action: string, label: string): string =>
 
 export function welcomePage(): string {
   return layout(
-    'An application that is not Postern',
-    `<p>It has no passwords of its own: it asks Postern who you are.</p>
+    'Example application',
+    `<p>This application stores no passwords. It signs you in with Postern.</p>
 ${button('/login', 'Sign in with Postern')}
-<p class="hint">The button takes you to Postern, another site with its own cookies. There you sign in and decide
-what this application may know.</p>`,
+<p class="hint">The button takes you to Postern, a separate site. There you sign in and decide what this
+application can access.</p>`,
   );
 }
 
-/** Everything the application has learned, and nothing it should keep to itself: tokens are shown by their end alone. */
+/** Shows the claims, but only the last four characters of the access token. */
 export function connectedPage(
   profile: UserInfoResponse,
   tokens: TokenEndpointResponse,
   refreshes: number,
 ): string {
   const claims = Object.entries(profile)
-    .map(([name, value]) => `<dt>${escaped(name)}</dt><dd>${escaped(value)}</dd>`)
+    .map(([name, value]) => `<dt>${escapeHtml(name)}</dt><dd>${escapeHtml(value)}</dd>`)
     .join('\n');
   const times = refreshes === 1 ? 'once' : `${refreshes} times`;
   return layout(
-    `Hello, ${profile.name ?? 'stranger'}`,
-    `<p>This is what Postern told this application about you, because you allowed it:</p>
+    `Hello, ${profile.name ?? 'there'}`,
+    `<p>You allowed this application to read:</p>
 <dl>
 ${claims}
 </dl>
-<p>The access token ends in <code>${escaped(tokens.access_token.slice(-4))}</code> and is good for
-${escaped(tokens.expires_in)} seconds. It was renewed ${times}.</p>
-${button('/refresh', 'Renew it')}
+<p>The access token ends in <code>${escapeHtml(tokens.access_token.slice(-4))}</code> and was issued for
+${escapeHtml(tokens.expires_in)} seconds. It was refreshed ${times}.</p>
+${button('/refresh', 'Refresh token')}
 ${button('/logout', 'Sign out')}
-<p class="hint">Renewing uses up the refresh token and brings a new one. Signing out revokes both tokens at Postern.</p>`,
+<p class="hint">Refreshing consumes the refresh token and returns a new one. Signing out revokes both tokens.</p>`,
   );
 }
 
 export function messagePage(title: string, text: string): string {
-  return layout(title, `<p>${escaped(text)}</p>\n<p><a href="/">Back to the beginning</a></p>`);
+  return layout(title, `<p>${escapeHtml(text)}</p>\n<p><a href="/">Back to the start page</a></p>`);
 }

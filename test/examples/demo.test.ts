@@ -64,7 +64,7 @@ test('"Sign in with Postern", from the button to the profile, a renewal and the 
   assert.equal(home.url.port, ports.DEMO_APP_PORT);
   assert.match(home.text, /Hello, Ada Lovelace[\s\S]*ada@example\.com/);
   const renewed = await person.submit(home, '/refresh');
-  assert.match(renewed.text, /renewed once/);
+  assert.match(renewed.text, /refreshed once/);
   const end = (text: string) => /ends in <code>(.{4})/.exec(text)![1];
   assert.notEqual(end(renewed.text), end(home.text));
   const out = await person.submit(renewed, '/logout');
@@ -80,7 +80,7 @@ test('the e-mail address can be left out, and Deny is told to the application', 
   const denied = await person.submit(await person.submit(start, '/login'), '/oauth/authorize', {
     decision: 'deny',
   });
-  assert.match(denied.text, /You said no/);
+  assert.match(denied.text, /Access denied/);
 });
 
 test('a port in use is named, with what to do', async () => {
@@ -93,7 +93,7 @@ test('a port in use is named, with what to do', async () => {
   assert.equal(code, 1);
   assert.equal(
     complaint,
-    `demo: Port ${ports.DEMO_POSTERN_PORT} is in use. Stop what listens there, or choose another: DEMO_POSTERN_PORT=… npm run demo\n`,
+    `demo: Port ${ports.DEMO_POSTERN_PORT} is in use. Stop the process that listens there, or choose another port: DEMO_POSTERN_PORT=… npm run demo\n`,
   );
 });
 
