@@ -97,6 +97,12 @@ export function copyable(id: string, label: string, value: Html | string): Html 
   return html`<div class="copyable"><code id="${id}">${value}</code><button type="button" class="small" data-copy="${id}" hidden>Copy<span class="visually-hidden"> ${label}</span></button></div>`;
 }
 
+/** Several lines of code with a button to copy them. */
+export function codeBlock(id: string, label: string, text: string, className = ''): Html {
+  return html`<div class="stack tight"><div class="row spread"><h3>${label}</h3><button type="button" class="small" data-copy="${id}" hidden>Copy<span class="visually-hidden"> ${label}</span></button></div>
+<pre class="${className}" tabindex="0" role="region" aria-label="${label}"><code id="${id}">${text}</code></pre></div>`;
+}
+
 /** The anti-forgery value of a form, checked by `Browser.hasValidCsrfToken`. */
 export function csrfField(csrfToken: string): Html {
   return html`<input type="hidden" name="form_token" value="${csrfToken}">`;

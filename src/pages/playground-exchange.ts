@@ -1,4 +1,5 @@
 import { type Html, html } from './html.ts';
+import { codeBlock } from './parts.ts';
 
 export type RawRequest = {
   readonly method: 'GET' | 'POST';
@@ -23,19 +24,13 @@ export function exchangePart(exchange: Exchange, index: number): Html {
   return html`<section class="panel" aria-label="Request ${index + 1}">
 <header class="row"><h2>${request.method} ${new URL(request.url).pathname}</h2><span class="badge ${tone}">${status}</span></header>
 <div class="body stack">
-${code(`request-${index}`, 'Request', rawRequest(request), 'verbatim')}
-${code(`response-${index}`, 'Response', rawResponse(exchange), 'verbatim')}
+${codeBlock(`request-${index}`, 'Request', rawRequest(request), 'verbatim')}
+${codeBlock(`response-${index}`, 'Response', rawResponse(exchange), 'verbatim')}
 ${why && html`<p><a href="${why}">Why it failed: the entry in the request log</a></p>`}
-<details><summary>As curl</summary>${code(`curl-${index}`, 'curl', asCurl(request))}</details>
-<details><summary>As TypeScript</summary>${code(`ts-${index}`, 'TypeScript', asTypeScript(request))}</details>
+<details><summary>As curl</summary>${codeBlock(`curl-${index}`, 'curl', asCurl(request))}</details>
+<details><summary>As TypeScript</summary>${codeBlock(`ts-${index}`, 'TypeScript', asTypeScript(request))}</details>
 </div>
 </section>`;
-}
-
-/** Text to read and to take along. */
-export function code(id: string, label: string, text: string, className = ''): Html {
-  return html`<div class="stack tight"><div class="row spread"><h3>${label}</h3><button type="button" class="small" data-copy="${id}" hidden>Copy<span class="visually-hidden"> ${label}</span></button></div>
-<pre class="${className}" tabindex="0" role="region" aria-label="${label}"><code id="${id}">${text}</code></pre></div>`;
 }
 
 /** Only the path: the entry is on this very server. */
@@ -59,7 +54,7 @@ function rawResponse({ status, statusText, headers, body }: Exchange): string {
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-export function asCurl({ url, headers, form }: RawRequest): string {
+function asCurl({ url, headers, form }: RawRequest): string {
   const parts = [`curl -i ${shellQuoted(url)}`];
   if (!form)
     for (const [name, value] of Object.entries(headers)) parts.push(`-H ${shellQuoted(`${name}: ${value}`)}`);
@@ -68,7 +63,7 @@ export function asCurl({ url, headers, form }: RawRequest): string {
   return parts.join(' \\\n  ');
 }
 
-export function asTypeScript({ method, url, headers, form }: RawRequest): string {
+function asTypeScript({ method, url, headers, form }: RawRequest): string {
   const options = form
     ? `{\n  method: '${method}',\n  body: new URLSearchParams(${JSON.stringify(form, null, 2).replaceAll('\n', '\n  ')}),\n}`
     : `{ headers: ${JSON.stringify(headers)} }`;

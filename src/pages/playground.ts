@@ -1,7 +1,7 @@
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
-import { buttonForm, crumbs, notice } from './parts.ts';
-import { code, type Exchange, exchangePart } from './playground-exchange.ts';
+import { buttonForm, codeBlock, crumbs, notice } from './parts.ts';
+import { type Exchange, exchangePart } from './playground-exchange.ts';
 
 /** What the next request can be made of. It travels in the page's own forms and is kept nowhere. */
 export type Held = Readonly<
@@ -68,7 +68,7 @@ export function playgroundPage(props: PlaygroundProps): Html {
 <h1>${title}</h1>
 ${problem && notice('error', problem)}
 ${words.map((paragraph) => html`<p>${paragraph}</p>\n`)}
-${callback && html`<section class="panel"><div class="body">${code('callback', 'The browser came back to', callback)}</div></section>`}
+${callback && html`<section class="panel"><div class="body">${codeBlock('callback', 'The browser came back to', callback)}</div></section>`}
 ${exchanges.map(exchangePart)}
 ${next(props)}
 <p class="small muted">These are real requests of your own application <a href="/dashboard/apps/${clientId}/requests">Playground</a>, made for you; its request log and incidents fill as you go. You find it under <a href="/account/connections">Connections</a> as well.</p>`,
@@ -93,7 +93,7 @@ ${walk.length > 0 && html`<div class="actions">${walk.map(button)}</div>`}
 <h3>See it fail</h3>
 <div class="actions">${BREAK.filter(possible).map((offer) => button(offer, 1))}</div>
 <hr>
-${code('authorize', walk.length > 0 ? 'Begin again: the authorization request' : 'Begin: the authorization request', begin.url.replaceAll('&', '\n&'))}
+${codeBlock('authorize', walk.length > 0 ? 'Begin again: the authorization request' : 'Begin: the authorization request', begin.url.replaceAll('&', '\n&'))}
 <div class="actions"><a class="button${walk.length === 0 ? ' primary' : ''}" href="${begin.path}">Go to authorization</a></div>
 </div>
 </section>`;

@@ -5,7 +5,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { QUICK_STARTS } from '../../src/pages/quick-starts.ts';
 import { Developer, pathOf, textOf } from '../support/developer.ts';
 import { Service, type TestClient, type Visitor } from '../support/service.ts';
 
@@ -47,11 +46,30 @@ describe('quick starts, as the application’s page shows them', () => {
   }
 
   it('all have this application’s id, and none its secret', () => {
-    for (const { id } of QUICK_STARTS) {
+    const ids = [...page.matchAll(/ id="quick-start-(\w+)"/g)].map(([, id]) => id!);
+    assert.deepEqual(ids, ['curl', 'node', 'express', 'python', 'go']);
+    for (const id of ids) {
       const source = textOf(page, `quick-start-${id}`);
       assert.ok(source.includes(client.clientId), id);
       assert.ok(!source.includes(client.clientSecret), id);
     }
+  });
+
+  it('a single quote in the redirect URI does not end a string, and no placeholder is left', async () => {
+    const quoted = await service.createClient({
+      ownerId: developer.visitor.user.id,
+      redirectUris: ["http://127.0.0.1:9/it's"],
+    });
+    const other = (await developer.get(pathOf(quoted))).text;
+    const source = (id: string) => textOf(other, `quick-start-${id}`);
+    for (const id of ['node', 'express']) {
+      const path = join(folder, `quoted-${id}.mjs`);
+      writeFileSync(path, source(id));
+      execFileSync(process.execPath, ['--check', path]);
+    }
+    execFileSync('sh', ['-n', '-c', source('curl')]);
+    for (const id of ['curl', 'node', 'express', 'python', 'go'])
+      assert.doesNotMatch(source(id), /\{\{|\}\}/);
   });
 
   it('Node with openid-client runs', async () => {
