@@ -5,7 +5,6 @@ import { hashClientSecret } from '../protocol/client-secret.ts';
 import { NO_SCOPE, parseScope } from '../protocol/scope.ts';
 import type { User } from '../store/users.ts';
 
-/** A developer's own built-in application. */
 export type PlaygroundApp = {
   readonly clientId: string;
   readonly clientSecret: string;
@@ -13,27 +12,27 @@ export type PlaygroundApp = {
 };
 
 /**
- * One for each developer, made when it is first needed. Its secret is derived from the service's own key,
- * so that the server can show whole requests although it keeps no secret.
+ * The playground's application of this developer, created on first use. Its secret is derived from the service's
+ * key: the playground shows complete requests, although only hashes of secrets are stored.
  */
-export async function playgroundApp(app: App, user: User): Promise<PlaygroundApp> {
+export async function ensurePlaygroundApp(app: App, user: User): Promise<PlaygroundApp> {
   const clientId = PLAYGROUND_PREFIX + hash('sha256', user.id, 'hex').slice(0, 24);
   const clientSecret = `postern_cs_${app.keys.pageSigner.sign('playground secret', user.id)}`;
   const redirectUri = `${app.config.baseUrl}/dashboard/playground/callback`;
-  const own = { clientId, clientSecret, redirectUri };
-  const there = await app.store.applications.find(clientId);
+  const playground = { clientId, clientSecret, redirectUri };
+  const existing = await app.store.applications.find(clientId);
   const secretHash = hashClientSecret(clientSecret);
-  if (there?.redirectUris[0] === redirectUri && there.secrets.some(({ hash }) => hash === secretHash))
-    return own;
-  // Under another address or another key it is made anew.
-  if (there) await app.store.applications.delete(clientId);
-  await create(app, user, own);
-  return own;
+  if (existing?.redirectUris[0] === redirectUri && existing.secrets.some(({ hash }) => hash === secretHash))
+    return playground;
+  // The base URL or the service's key has changed.
+  if (existing) await app.store.applications.delete(clientId);
+  await create(app, user, playground);
+  return playground;
 }
 
-async function create(app: App, user: User, own: PlaygroundApp): Promise<void> {
+async function create(app: App, user: User, playground: PlaygroundApp): Promise<void> {
   const { applications } = app.store;
-  const { clientId, clientSecret, redirectUri } = own;
+  const { clientId, clientSecret, redirectUri } = playground;
   await applications
     .create({
       clientId,
@@ -46,7 +45,7 @@ async function create(app: App, user: User, own: PlaygroundApp): Promise<void> {
       now: app.now(),
     })
     .catch(async (error) => {
-      // Another tab made it at the same moment.
+      // Another tab created it at the same moment.
       if (!(await applications.find(clientId))) throw error;
     });
 }

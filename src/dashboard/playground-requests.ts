@@ -5,25 +5,25 @@ import type { Exchange, RawRequest } from '../pages/playground-exchange.ts';
 import type { PlaygroundApp } from './playground-app.ts';
 
 /**
- * What the playground sends. It goes to this very server through its own router, with every check, limit and
- * log of a request from outside, but over no socket: there is no address that anybody could choose.
+ * Sends requests in the name of the playground's application. They go through this server's own dispatcher, with
+ * every check, limit and log of a request from outside, but over no socket: no server-side request forgery.
  */
 export class PlaygroundRequests {
   readonly #app: App;
   readonly #http: HttpRequest;
-  readonly #own: PlaygroundApp;
+  readonly #playground: PlaygroundApp;
 
-  constructor(app: App, http: HttpRequest, own: PlaygroundApp) {
+  constructor(app: App, http: HttpRequest, playground: PlaygroundApp) {
     this.#app = app;
     this.#http = http;
-    this.#own = own;
+    this.#playground = playground;
   }
 
   exchangeCode(code: string, verifier: string): Promise<Exchange> {
     return this.#post('/oauth/token', {
       grant_type: 'authorization_code',
       code,
-      redirect_uri: this.#own.redirectUri,
+      redirect_uri: this.#playground.redirectUri,
       code_verifier: verifier,
     });
   }
@@ -45,7 +45,7 @@ export class PlaygroundRequests {
   }
 
   #post(path: string, parameters: Record<string, string>): Promise<Exchange> {
-    const { clientId: client_id, clientSecret: client_secret } = this.#own;
+    const { clientId: client_id, clientSecret: client_secret } = this.#playground;
     return this.#send({
       method: 'POST',
       url: this.#app.config.baseUrl + path,
@@ -62,19 +62,19 @@ export class PlaygroundRequests {
       headers: { ...headers, 'user-agent': 'Postern playground' },
       ip: this.#http.ip,
     };
-    const sent = Buffer.from(form ? new URLSearchParams(form).toString() : '');
-    const response = await this.#http.dispatch(received, sent);
-    const { status, body } = response;
-    const shown = Object.entries(response.headers).filter(([name]) => SHOWN.test(name));
+    const body = Buffer.from(form ? new URLSearchParams(form).toString() : '');
+    const response = await this.#http.dispatch(received, body);
+    const { status } = response;
+    const shown = Object.entries(response.headers).filter(([name]) => SHOWN_HEADERS.test(name));
     return {
       request,
       status,
       statusText: STATUS_CODES[status] ?? '',
       headers: shown.map(([name, value]) => [name, String(value)] as const),
-      body,
+      body: response.body,
     };
   }
 }
 
-/** The headers that mean something to a client. */
-const SHOWN = /^(content-type|cache-control|ratelimit-.*|retry-after|www-authenticate|x-request-id)$/;
+/** Headers that matter to a client. */
+const SHOWN_HEADERS = /^(content-type|cache-control|ratelimit-.*|retry-after|www-authenticate|x-request-id)$/;

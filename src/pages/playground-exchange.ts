@@ -16,25 +16,25 @@ export type Exchange = {
   readonly body: string;
 };
 
-/** A request and its answer as they went over the wire, and the request to take elsewhere. */
-export function exchangePart(exchange: Exchange, index: number): Html {
+/** A request and its response as sent, and the request as curl and TypeScript. */
+export function exchangePanel(exchange: Exchange, index: number): Html {
   const { request, status } = exchange;
   const tone = status < 400 ? 'success' : 'danger';
-  const why = errorUriOf(exchange);
+  const errorPath = errorPathOf(exchange);
   return html`<section class="panel" aria-label="Request ${index + 1}">
 <header class="row"><h2>${request.method} ${new URL(request.url).pathname}</h2><span class="badge ${tone}">${status}</span></header>
 <div class="body stack">
 ${codeBlock(`request-${index}`, 'Request', rawRequest(request), 'verbatim')}
 ${codeBlock(`response-${index}`, 'Response', rawResponse(exchange), 'verbatim')}
-${why && html`<p><a href="${why}">Why it failed: the entry in the request log</a></p>`}
+${errorPath && html`<p><a href="${errorPath}">Why it failed: the entry in the request log</a></p>`}
 <details><summary>As curl</summary>${codeBlock(`curl-${index}`, 'curl', asCurl(request))}</details>
 <details><summary>As TypeScript</summary>${codeBlock(`ts-${index}`, 'TypeScript', asTypeScript(request))}</details>
 </div>
 </section>`;
 }
 
-/** Only the path: the entry is on this very server. */
-function errorUriOf({ body }: Exchange): string | undefined {
+/** The path of `error_uri`, which is on this very server. */
+function errorPathOf({ body }: Exchange): string | undefined {
   const uri = /"error_uri":"([^"]+)"/.exec(body)?.[1];
   return uri && new URL(uri).pathname;
 }

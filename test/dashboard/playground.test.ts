@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Developer, formFields } from '../support/developer.ts';
+import { Developer, formFields, textOf } from '../support/developer.ts';
 import { MINUTE, type Reply, Service } from '../support/service.ts';
 
 const PATH = '/dashboard/playground';
@@ -75,6 +75,14 @@ describe('the playground', () => {
     assert.deepEqual(statuses(both).toSorted(), ['200', '400']);
     const path = /href="(\/dashboard\/apps\/playground_[0-9a-f]+)\/requests"/.exec(both.text)![1]!;
     assert.match((await developer.get(`${path}/incidents`)).text, /most likely two parallel refreshes/);
+  });
+
+  it('shows the callback as it came, also without a query', async () => {
+    const shown = async (query: string) =>
+      textOf((await developer.get(`${PATH}/callback${query}`)).text, 'callback').replaceAll('\n', '');
+    const uri = `${service.app.config.baseUrl}${PATH}/callback`;
+    assert.equal(await shown(''), uri);
+    assert.equal(await shown('?error=access_denied&state=x'), `${uri}?error=access_denied&state=x`);
   });
 
   it('shows a 429', async () => {
