@@ -3,7 +3,7 @@ import { notFoundResponse } from '../http/error-pages.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
 import { type ApplicationProps, applicationPage } from '../pages/application.ts';
-import { nearWords } from '../pages/usage.ts';
+import { nearLimitNotice } from '../pages/usage.ts';
 import { exampleAuthorizeUrl } from '../protocol/application.ts';
 import { newId } from '../protocol/credentials.ts';
 import { formatScope } from '../protocol/scope.ts';
@@ -28,7 +28,7 @@ const DONE = new Map([
 export const showApplication = requireOwnedApp(async (app, request) => {
   const done = DONE.get(request.http.query.get('done') ?? '');
   const peak = await nearLimit(app, request.application.clientId);
-  const limitNotice = peak === undefined ? undefined : nearWords(peak, app.config.rateLimit);
+  const limitNotice = peak === undefined ? undefined : nearLimitNotice(peak, app.config.rateLimit);
   return applicationResponse(app, request, { done, limitNotice });
 });
 

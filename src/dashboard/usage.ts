@@ -44,7 +44,7 @@ export const showUsage = requireOwnedApp(async (app, { http, application, frame 
     limit,
     room:
       peak > 0 && activeUsers > 0 ? Math.floor((activeUsers * Math.max(0, limit - peak)) / peak) : undefined,
-    near: peak >= NEAR * limit,
+    nearLimit: peak >= NEAR * limit,
   });
   return htmlResponse(content);
 });

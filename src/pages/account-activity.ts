@@ -1,6 +1,6 @@
 import type { SecurityEvent, SecurityEventKind } from '../store/security-events.ts';
 import type { Session } from '../store/sessions.ts';
-import { deviceWords } from './device.ts';
+import { deviceName } from './device.ts';
 import { type Html, html } from './html.ts';
 import type { Frame } from './layout.ts';
 import { ago, buttonForm, moment } from './parts.ts';
@@ -23,7 +23,7 @@ export function sessionsPanel({ frame, sessions, now }: SessionsProps): Html {
     current,
   }: ListedSession) => html`<li class="row spread">
 <div>
-<div class="row"><strong>${deviceWords(userAgent)}</strong>${current && html` <span class="badge success">This browser</span>`}</div>
+<div class="row"><strong>${deviceName(userAgent)}</strong>${current && html` <span class="badge success">This browser</span>`}</div>
 <p class="muted small">${address} · signed in ${ago(createdAt, now)}, ${moment(createdAt)}</p>
 </div>
 ${!current && buttonForm({ action: '/account/sessions/end', csrfToken: frame.csrfToken, label: 'Sign out', className: 'small', fields: { session: idHash } })}
@@ -72,7 +72,7 @@ export type ActivityProps = {
 export function activityPanel({ events, applicationNames, now }: ActivityProps): Html {
   const item = ({ kind, clientId, at, address, userAgent }: SecurityEvent) => {
     const application = applicationNames.get(clientId ?? '') ?? 'An application that is gone';
-    const origin = address === '' ? '' : ` · ${deviceWords(userAgent)}, ${address}`;
+    const origin = address === '' ? '' : ` · ${deviceName(userAgent)}, ${address}`;
     return html`<li>
 <p>${ALARMING.has(kind) && html`<span class="badge warning">Look at this</span> `}${EVENT_TEXTS[kind](application)}</p>
 <p class="muted small">${ago(at, now)}, ${moment(at)}${origin}</p>

@@ -2,14 +2,13 @@ import { MAX_SECRETS } from '../protocol/application.ts';
 import { type Html, html } from './html.ts';
 import { buttonForm, moment, momentAgo } from './parts.ts';
 
-/** Whether a secret is used: what one wants to know before removing it. */
 export type SecretState =
   /** Used within the last day. */
   | 'in_use'
   | 'never_used'
   /** Not used for a day or more. */
   | 'idle'
-  /** Idle or never used, while another one is in use: nobody would miss it. */
+  /** Idle or never used, while a newer one is in use: safe to remove. */
   | 'replaced';
 
 export type SecretView = {
@@ -26,19 +25,19 @@ export type SecretsProps = {
   readonly clientId: string;
   readonly csrfToken: string;
   readonly secrets: readonly SecretView[];
-  /** The id a new secret will have, so that a form sent twice makes one. */
+  /** The id of the secret to be created, so that posting the form twice creates one. */
   readonly newSecretId: string;
   readonly now: number;
 };
 
-const STATES: Record<SecretState, Html> = {
+const STATE_BADGES: Record<SecretState, Html> = {
   in_use: html`<span class="badge success">In use</span>`,
   never_used: html`<span class="badge">Not used yet</span>`,
   idle: html`<span class="badge">Idle</span>`,
   replaced: html`<span class="badge warning">Safe to remove</span>`,
 };
 
-/** The live secrets of an application, without the secrets themselves: nobody has them any more. */
+/** Secrets appear by their last characters only: the service stores hashes. */
 export function secretsPanel({ clientId, csrfToken, secrets, newSecretId, now }: SecretsProps): Html {
   const full = secrets.length >= MAX_SECRETS;
   return html`<section class="panel" aria-labelledby="secrets">
@@ -60,7 +59,7 @@ function item(clientId: string, secret: SecretView, now: number): Html {
   const { id, tail, createdAt, expiresAt, lastUsedAt, state, removable } = secret;
   return html`<li class="row spread">
 <div class="stack tight">
-<div class="row"><code>…${tail}</code>${STATES[state]}</div>
+<div class="row"><code>…${tail}</code>${STATE_BADGES[state]}</div>
 <div class="row tight small muted"><span>Created ${moment(createdAt)}</span><span>${lastUsedAt === null ? 'Never used' : html`Last used ${momentAgo(lastUsedAt, now)}`}</span>${expiresAt !== null && html`<span>Ends ${moment(expiresAt)}</span>`}</div>
 </div>
 ${removable && html`<a class="button small danger" href="/dashboard/apps/${clientId}/secrets/${id}/remove">Remove<span class="visually-hidden"> the secret that ends in ${tail}</span></a>`}

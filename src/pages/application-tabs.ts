@@ -10,25 +10,24 @@ const TABS: readonly (readonly [ApplicationTab, string, string])[] = [
   ['usage', '/usage', 'Usage'],
 ];
 
-/** Where one is among the pages of one application. */
-export function applicationTabs(clientId: string, here: ApplicationTab): Html {
+export function applicationTabs(clientId: string, current: ApplicationTab): Html {
   const path = `/dashboard/apps/${clientId}`;
-  const tab = ([id, end, label]: (typeof TABS)[number]) =>
-    html`<a class="tab" href="${path}${end}"${id === here && html` aria-current="page"`}>${label}</a>\n`;
+  const tab = ([id, suffix, label]: (typeof TABS)[number]) =>
+    html`<a class="tab" href="${path}${suffix}"${id === current && html` aria-current="page"`}>${label}</a>\n`;
   return html`<nav class="tabs" aria-label="This application">
 ${TABS.map(tab)}<a class="tab" href="/dashboard/playground">Playground</a>
 </nav>`;
 }
 
-/** The head of every page about one application. */
+/** Breadcrumb, title and tabs of a page about one application. */
 export function applicationHead(
   { clientId, name }: { readonly clientId: string; readonly name: string },
-  here: ApplicationTab,
+  current: ApplicationTab,
   title: string,
-  above: readonly (readonly [path: string, label: string])[] = [],
+  ancestors: readonly (readonly [path: string, label: string])[] = [],
 ): Html {
   const path = `/dashboard/apps/${clientId}`;
-  return html`${crumbs([['/dashboard', 'Applications'], [path, name], ...above], title)}
+  return html`${crumbs([['/dashboard', 'Applications'], [path, name], ...ancestors], title)}
 <h1>${title}</h1>
-${applicationTabs(clientId, here)}`;
+${applicationTabs(clientId, current)}`;
 }

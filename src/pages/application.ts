@@ -5,7 +5,6 @@ import { stateBadge } from './dashboard.ts';
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
 import { buttonForm, copyable, crumbs, csrfField, moment, notice } from './parts.ts';
-
 import { type QuickStartProps, quickStartsPanel } from './quick-starts.ts';
 
 export type ApplicationProps = Omit<SecretsProps, 'csrfToken'> & {
@@ -15,17 +14,17 @@ export type ApplicationProps = Omit<SecretsProps, 'csrfToken'> & {
   readonly disabledBy: 'owner' | 'operator' | null;
   readonly input: ApplicationInput;
   readonly errors?: ApplicationErrors;
-  /** What was just done, or why it could not be. */
+  /** The action that was just done. */
   readonly done?: string | undefined;
+  /** Why the action was not done. */
   readonly refused?: string;
-  /** It came near its rate limit. */
+  /** Set when the application came near its rate limit. */
   readonly limitNotice?: string | undefined;
   readonly endpoints: readonly (readonly [name: string, address: string])[];
   readonly exampleUrl: string;
   readonly quickStart: QuickStartProps;
 };
 
-/** All of one application: its credentials, its settings, what an integration needs, and how to end it. */
 export function applicationPage(props: ApplicationProps): Html {
   const { frame, name, disabledBy, done, refused, errors, clientId, createdAt } = props;
   return shellLayout(
@@ -48,7 +47,7 @@ ${secretsPanel({ ...props, csrfToken: frame.csrfToken })}
 ${settings(props)}
 ${integration(props)}
 ${quickStartsPanel(props.quickStart)}
-${ending(props)}`,
+${disableOrDelete(props)}`,
   );
 }
 
@@ -71,13 +70,13 @@ ${applicationFields(input, errors)}
 }
 
 function integration({ endpoints, exampleUrl }: ApplicationProps): Html {
-  const fact = ([name, address]: readonly [string, string], index: number) =>
+  const endpoint = ([name, address]: readonly [string, string], index: number) =>
     html`<dt>${name}</dt><dd>${copyable(`endpoint-${index}`, `address of ${name}`, address)}</dd>\n`;
   return html`<section class="panel" aria-labelledby="integration">
 <header><h2 id="integration">Integration</h2></header>
 <div class="body stack">
 <dl class="details">
-${endpoints.map(fact)}</dl>
+${endpoints.map(endpoint)}</dl>
 <h3>Send people here to connect</h3>
 ${copyable('example-url', 'example address', breakable(exampleUrl))}
 <p class="small muted">STATE and CODE_CHALLENGE are fresh each time. CODE_CHALLENGE is BASE64URL(SHA256(code_verifier)): PKCE is mandatory, with S256.</p>
@@ -85,11 +84,11 @@ ${copyable('example-url', 'example address', breakable(exampleUrl))}
 </section>`;
 }
 
-/** An address that is broken between its parameters where it must be. */
-const breakable = (address: string): Html =>
-  html`${address.split(/(?=&)/).map((part, index) => (index === 0 ? part : html`<wbr>${part}`))}`;
+/** Line breaks are allowed before each parameter. */
+const breakable = (url: string): Html =>
+  html`${url.split(/(?=&)/).map((part, index) => (index === 0 ? part : html`<wbr>${part}`))}`;
 
-function ending({ clientId, frame, disabledBy }: ApplicationProps): Html {
+function disableOrDelete({ clientId, frame, disabledBy }: ApplicationProps): Html {
   const path = `/dashboard/apps/${clientId}`;
   const change = (label: string, verb: string, className: string) =>
     buttonForm({ action: `${path}/${verb}`, csrfToken: frame.csrfToken, label, className });

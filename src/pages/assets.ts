@@ -11,7 +11,7 @@ const TYPES: Record<string, string> = {
 
 export type Asset = { readonly path: string; readonly type: string; readonly body: string };
 
-/** Read once. The path holds a digest of the content, so a browser may keep it for ever. */
+/** Read once. The path contains a digest of the content, so browsers may cache it for ever. */
 const ASSETS = new Map<string, Asset>(
   readdirSync(FOLDER).map((name) => {
     const body = readFileSync(new URL(name, FOLDER), 'utf8');
@@ -22,9 +22,8 @@ const ASSETS = new Map<string, Asset>(
 
 export const allAssets = (): Asset[] => [...ASSETS.values()];
 
-/** The address of an asset by its file name. */
-export function asset(name: string): string {
-  const found = ASSETS.get(name);
-  if (!found) throw new Error(`there is no asset ${name}`);
-  return found.path;
+export function assetPath(name: string): string {
+  const asset = ASSETS.get(name);
+  if (!asset) throw new Error(`there is no asset ${name}`);
+  return asset.path;
 }

@@ -5,7 +5,7 @@ import { csrfField, field, notice } from './parts.ts';
 export type DeleteAccountProps = {
   readonly frame: Frame;
   readonly connections: number;
-  /** Names of the user's own applications: they go first. */
+  /** Names of the user's own applications, which must be deleted first. */
   readonly owned: readonly string[];
   readonly fault?: string | undefined;
 };
@@ -17,24 +17,24 @@ export function deleteAccountPage({ frame, connections, owned, fault }: DeleteAc
     frame,
     html`<h1>Delete your account</h1>
 <section class="panel danger"><div class="body stack">
-${owned.length > 0 ? ownedFirst(owned) : form(frame, connections, fault)}
+${owned.length > 0 ? ownedApplications(owned) : form(frame, connections, fault)}
 </div></section>`,
   );
 }
 
-function ownedFirst(owned: readonly string[]): Html {
+function ownedApplications(owned: readonly string[]): Html {
   return html`${notice('warning', 'You still have applications of your own. Delete them first, so that nobody is left with one that nobody looks after.')}
 <ul>${owned.map((name) => html`<li>${name}</li>`)}</ul>
 <div class="actions"><a class="button primary" href="/dashboard">Go to your applications</a><a class="button" href="/account">Keep my account</a></div>`;
 }
 
-const CONNECTED = (count: number): string =>
+const connectionsText = (count: number): string =>
   count === 0
     ? 'No application is connected to it.'
     : `${count === 1 ? 'One application is' : `${count} applications are`} disconnected at once.`;
 
 function form(frame: Frame, connections: number, fault: string | undefined): Html {
-  return html`<p>This cannot be undone. ${CONNECTED(connections)} Your profile, your address and your activity are removed, and you are signed out everywhere.</p>
+  return html`<p>This cannot be undone. ${connectionsText(connections)} Your profile, your address and your activity are removed, and you are signed out everywhere.</p>
 <form class="stack narrow" method="post" action="/account/delete">
 ${csrfField(frame.csrfToken)}
 <input class="visually-hidden" type="email" name="email" value="${frame.email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">

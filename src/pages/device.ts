@@ -1,4 +1,4 @@
-/** The order matters: most browsers also claim to be the ones before them. */
+/** In this order, because most browsers also claim to be others. */
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/\bEdgA?(iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -20,8 +20,8 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
 
 const MAX_SHOWN_LENGTH = 60;
 
-/** A browser in a few words, such as "Firefox on Linux": enough for its owner to know it again. */
-export function deviceWords(userAgent: string): string {
+/** For example "Firefox on Linux": enough for its owner to recognise it. */
+export function deviceName(userAgent: string): string {
   const find = (list: readonly (readonly [RegExp, string])[]) =>
     list.find(([pattern]) => pattern.test(userAgent))?.[1];
   const browser = find(BROWSERS);

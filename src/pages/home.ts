@@ -1,7 +1,6 @@
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
 
-/** What somebody meets who is not signed in. */
 export function homePage(): Html {
   return gateLayout(
     'Welcome',

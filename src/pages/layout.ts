@@ -1,9 +1,9 @@
-import { asset } from './assets.ts';
+import { assetPath } from './assets.ts';
 import { type Html, html } from './html.ts';
 import { csrfField } from './parts.ts';
 
-/** A gate in a wall: the arch is the service's mark. */
-const MARK = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" aria-hidden="true"><path d="M5 21V11a7 7 0 0 1 14 0v10M2.5 21h19M12 21v-9"/><circle cx="14.75" cy="15" r=".6" fill="currentColor"/></svg>`;
+/** A gate in a wall. */
+const LOGO = html`<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" aria-hidden="true"><path d="M5 21V11a7 7 0 0 1 14 0v10M2.5 21h19M12 21v-9"/><circle cx="14.75" cy="15" r=".6" fill="currentColor"/></svg>`;
 
 function page(title: string, content: Html): Html {
   return html`<!doctype html>
@@ -13,9 +13,9 @@ function page(title: string, content: Html): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title} · Postern</title>
-<link rel="icon" href="${asset('icon.svg')}" type="image/svg+xml">
-<link rel="stylesheet" href="${asset('postern.css')}">
-<script src="${asset('postern.js')}" type="module"></script>
+<link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml">
+<link rel="stylesheet" href="${assetPath('postern.css')}">
+<script src="${assetPath('postern.js')}" type="module"></script>
 </head>
 <body>
 ${content}
@@ -24,12 +24,12 @@ ${content}
 `;
 }
 
-/** One card in the middle of the page: signing in, consenting, being told something. */
+/** One card in the middle of the page: sign-in, consent, messages. */
 export function gateLayout(title: string, content: Html, footer?: Html): Html {
   return page(
     title,
     html`<div class="gate">
-<a class="brand" href="/">${MARK}Postern</a>
+<a class="brand" href="/">${LOGO}Postern</a>
 <main class="stack">
 ${content}
 </main>
@@ -38,21 +38,21 @@ ${footer && html`<footer>${footer}</footer>`}
   );
 }
 
-/** A wide page that anybody may read, signed in or not. */
+/** A wide page that needs no session. */
 export function openLayout(title: string, content: Html): Html {
   return page(
     title,
     html`<a class="skip" href="#content">Skip to content</a>
-<header class="bar"><div><a class="brand" href="/">${MARK}Postern</a></div></header>
+<header class="bar"><div><a class="brand" href="/">${LOGO}Postern</a></div></header>
 <main class="shell" id="content">
 ${content}
 </main>`,
   );
 }
 
-export type Section = 'account' | 'connections' | 'dashboard';
+type Section = 'account' | 'connections' | 'dashboard';
 
-/** What the frame around a signed-in person's pages needs to know. */
+/** Values for the header of a signed-in user's pages, and for the forms on them. */
 export type Frame = { readonly email: string; readonly csrfToken: string };
 
 const SECTIONS: readonly (readonly [Section, string, string])[] = [
@@ -61,7 +61,7 @@ const SECTIONS: readonly (readonly [Section, string, string])[] = [
   ['dashboard', '/dashboard', 'Applications'],
 ];
 
-/** The frame of a signed-in person's pages. */
+/** A page of a signed-in user, with navigation and sign-out. */
 export function shellLayout(title: string, section: Section, frame: Frame, content: Html): Html {
   const link = ([id, path, label]: readonly [Section, string, string]) =>
     html`<a href="${path}"${id === section && html` aria-current="page"`}>${label}</a>\n`;
@@ -69,7 +69,7 @@ export function shellLayout(title: string, section: Section, frame: Frame, conte
     title,
     html`<a class="skip" href="#content">Skip to content</a>
 <header class="bar"><div>
-<a class="brand" href="/">${MARK}Postern</a>
+<a class="brand" href="/">${LOGO}Postern</a>
 <nav aria-label="Main">
 ${SECTIONS.map(link)}</nav>
 <form class="who" method="post" action="/logout">

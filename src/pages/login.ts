@@ -7,7 +7,7 @@ export type LoginProps = {
   readonly returnTo: string;
   readonly email?: string;
   readonly error?: string | undefined;
-  /** A key of DONE: what was just done elsewhere. */
+  /** A key of DONE. */
   readonly done?: string | undefined;
 };
 
@@ -17,15 +17,15 @@ const DONE: Readonly<Record<string, string>> = {
   taken: 'This address has an account already. Sign in to it.',
 };
 
-const onward = (path: string, returnTo: string): string =>
+const withReturnTo = (path: string, returnTo: string): string =>
   returnTo === '/' ? path : `${path}?return_to=${encodeURIComponent(returnTo)}`;
 
 export function loginPage({ csrfToken, returnTo, email = '', error, done = '' }: LoginProps): Html {
-  const told = Object.hasOwn(DONE, done) && DONE[done];
+  const doneText = Object.hasOwn(DONE, done) && DONE[done];
   return gateLayout(
     'Sign in',
     html`<h1>Sign in</h1>
-${error ? notice('error', error) : told && notice('success', told)}
+${error ? notice('error', error) : doneText && notice('success', doneText)}
 <form class="stack" method="post" action="/login">
 ${csrfField(csrfToken)}
 <input type="hidden" name="return_to" value="${returnTo}">
@@ -33,7 +33,7 @@ ${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocompl
 ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: email !== '' })}
 <div class="actions even"><button class="primary">Sign in</button></div>
 </form>`,
-    html`<p>New here? <a href="${onward('/signup', returnTo)}">Create an account</a></p>
+    html`<p>New here? <a href="${withReturnTo('/signup', returnTo)}">Create an account</a></p>
 <p><a href="/forgot-password">Forgot your password?</a></p>`,
   );
 }

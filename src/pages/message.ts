@@ -3,13 +3,11 @@ import { gateLayout } from './layout.ts';
 
 export type MessageProps = {
   readonly title: string;
-  /** What happened and what to do next, a paragraph each. */
   readonly paragraphs: readonly string[];
   readonly next?: { readonly path: string; readonly label: string };
   readonly requestId?: string;
 };
 
-/** A page that tells something: mostly that something went wrong. */
 export function messagePage({ title, paragraphs, next, requestId }: MessageProps): Html {
   return gateLayout(
     title,

@@ -7,11 +7,11 @@ export type NewSecretProps = {
   readonly clientId: string;
   readonly name: string;
   readonly secret: string;
-  /** Whether the application itself is new, or only this secret of it. */
+  /** True for the first secret of a new application. */
   readonly created: boolean;
 };
 
-/** The only page that ever shows a client secret. */
+/** The only page that ever shows a client secret: only its hash is stored. */
 export function newSecretPage({ frame, clientId, name, secret, created }: NewSecretProps): Html {
   const path = `/dashboard/apps/${clientId}`;
   const title = created ? 'Application created' : 'New client secret';

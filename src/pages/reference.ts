@@ -17,7 +17,7 @@ type Row = {
   readonly text: string;
 };
 
-/** The interface for applications, for people to read: the same document as /openapi.json. */
+/** The same document as /openapi.json, for people. */
 export function referencePage(document: ApiDocument): Html {
   const { info, servers, paths } = document;
   const operations = Object.entries(paths).flatMap(([path, item]) =>
@@ -53,22 +53,22 @@ function section(document: ApiDocument, method: string, path: string, operation:
 <div class="body stack">
 <p>${description}</p>
 ${query.length > 0 && fields('Query', query)}
-${requestBody && bodies(document, requestBody.content)}
-${Object.entries(responses).map(([status, response]) => answer(document, status, response))}
+${requestBody && bodyFields(document, requestBody.content)}
+${Object.entries(responses).map(([status, response]) => responseDetails(document, status, response))}
 </div>
 </section>`;
 }
 
-/** Every form that the body can have; all content types take the same. */
-function bodies(document: ApiDocument, content: Content): Html {
+/** One list of fields per alternative; every content type has the same ones. */
+function bodyFields(document: ApiDocument, content: Content): Html {
   const types = Object.keys(content);
   const schema = resolved(document, content[types[0]!]!.schema);
-  const forms = (schema.oneOf ?? [schema]).map((form) => resolved(document, form));
+  const alternatives = (schema.oneOf ?? [schema]).map((alternative) => resolved(document, alternative));
   return html`<p class="muted">Body: ${types.map((type, index) => html`${index > 0 && ' or '}<code>${type}</code>`)}</p>
-${forms.map((form) => fields(form.title ?? 'Body', rowsOf(form)))}`;
+${alternatives.map((alternative) => fields(alternative.title ?? 'Body', rowsOf(alternative)))}`;
 }
 
-function answer(document: ApiDocument, status: string, response: Response): Html {
+function responseDetails(document: ApiDocument, status: string, response: Response): Html {
   const { description, headers = {}, content = {} } = response;
   const media = Object.values(content)[0];
   const schema = media && resolved(document, media.schema);
@@ -124,7 +124,7 @@ function kindOf({ type = '', const: fixed, enum: values }: Schema): string {
 
 function resolved({ components }: ApiDocument, schema: Schema): Schema {
   if (schema.$ref === undefined) return schema;
-  const found = components.schemas[schema.$ref.replace('#/components/schemas/', '')];
-  if (!found) throw new Error(`there is no schema ${schema.$ref}`);
-  return found;
+  const target = components.schemas[schema.$ref.replace('#/components/schemas/', '')];
+  if (!target) throw new Error(`there is no schema ${schema.$ref}`);
+  return target;
 }

@@ -30,7 +30,7 @@ export function removeSecretPage({ frame, clientId, name, secret, now }: RemoveS
       'Remove secret',
     )}
 <h1>Remove the secret …${secret.tail}?</h1>
-${usage(secret, now)}
+${lastUse(secret, now)}
 <form class="panel" method="post" action="${path}/secrets/${secret.id}/remove">
 <div class="body">
 ${csrfField(frame.csrfToken)}
@@ -41,7 +41,7 @@ ${csrfField(frame.csrfToken)}
   );
 }
 
-function usage({ lastUsedAt, state }: RemoveSecretProps['secret'], now: number): Html {
+function lastUse({ lastUsedAt, state }: RemoveSecretProps['secret'], now: number): Html {
   if (lastUsedAt === null) return notice('info', 'It was never used.');
   const used = html`It was last used ${momentAgo(lastUsedAt, now)}.`;
   return state === 'in_use'

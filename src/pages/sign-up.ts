@@ -35,7 +35,7 @@ ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: '
   );
 }
 
-const CHECK: Record<
+const CHECK_MAIL: Record<
   'sign_up' | 'reset',
   { readonly lead: string; readonly hint: string; readonly again: string }
 > = {
@@ -51,15 +51,15 @@ const CHECK: Record<
   },
 };
 
-/** The same whether or not the address has an account. */
+/** The same whether or not the address has an account: it must not be an account oracle. */
 export function checkMailPage({
   email,
   about,
 }: {
   readonly email: string;
-  readonly about: keyof typeof CHECK;
+  readonly about: keyof typeof CHECK_MAIL;
 }): Html {
-  const { lead, hint, again } = CHECK[about];
+  const { lead, hint, again } = CHECK_MAIL[about];
   return gateLayout(
     'Check your mail',
     html`<h1>Check your mail</h1>

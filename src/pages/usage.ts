@@ -7,7 +7,7 @@ export type UsageBar = {
   readonly at: number;
   readonly succeeded: number;
   readonly failed: number;
-  /** Of the rate limit. */
+  /** Most requests in one minute. */
   readonly peak: number;
 };
 
@@ -21,9 +21,9 @@ export type UsageProps = {
   readonly activeUsers: number;
   readonly peak: number;
   readonly limit: number;
-  /** How many more active users fit, when that can be said. */
+  /** How many more active users the limit allows, where that can be estimated. */
   readonly room: number | undefined;
-  readonly near: boolean;
+  readonly nearLimit: boolean;
 };
 
 const SPANS = [
@@ -32,23 +32,22 @@ const SPANS = [
   ['month', 'Month'],
 ] as const;
 
-/** How much an application asks, how much of it fails, and how far its limit is. */
 export function usagePage(props: UsageProps): Html {
-  const { frame, near, peak, limit } = props;
+  const { frame, nearLimit, peak, limit } = props;
   return shellLayout(
     `Usage of ${props.name}`,
     'dashboard',
     frame,
     html`${applicationHead(props, 'usage', 'Usage')}
 ${spans(props)}
-${near && notice('warning', nearWords(peak, limit))}
+${nearLimit && notice('warning', nearLimitNotice(peak, limit))}
 <section class="panel"><dl class="body figures">${figures(props)}</dl></section>
 ${chartPanel(props)}
 ${errorsPanel(props)}`,
   );
 }
 
-export const nearWords = (peak: number, limit: number): string =>
+export const nearLimitNotice = (peak: number, limit: number): string =>
   peak >= limit
     ? `The rate limit was reached: ${limit} requests a minute. Requests beyond it are refused with 429. Refresh only when an access token is about to expire, and ask the people who run this service for more if you need it.`
     : `The busiest minute used ${peak} of ${limit} requests. Beyond the limit requests are refused with 429: spread them out, or ask the people who run this service for more.`;
@@ -90,21 +89,21 @@ ${bars.map(({ at, succeeded, failed, peak }) => html`<tr><th scope="row">${label
 </section>`;
 }
 
-/** A picture for those who see it; the table below says the same. */
+/** The table below has the same figures, for those who cannot see it. */
 function chart(bars: readonly UsageBar[], span: UsageProps['span']): Html {
-  const most = Math.max(1, ...bars.map(({ succeeded, failed }) => succeeded + failed));
+  const max = Math.max(1, ...bars.map(({ succeeded, failed }) => succeeded + failed));
   const step = WIDTH / bars.length;
-  const every = span === 'week' ? 1 : span === 'day' ? 4 : 5;
-  const scaled = (value: number) => Math.round(((FLOOR - TOP) * value * 10) / most) / 10;
+  const labelEvery = span === 'week' ? 1 : span === 'day' ? 4 : 5;
+  const scaled = (value: number) => Math.round(((FLOOR - TOP) * value * 10) / max) / 10;
   const column = ({ at, succeeded, failed }: UsageBar, index: number) => {
     const x = Math.round((index * step + step * 0.12) * 10) / 10;
     const width = Math.round(step * 7.6) / 10;
     const [good, bad] = [scaled(succeeded), scaled(failed)];
-    return html`<rect class="ok" x="${x}" y="${FLOOR - good}" width="${width}" height="${good}"/><rect class="failed" x="${x}" y="${FLOOR - good - bad}" width="${width}" height="${bad}"/>${index % every === 0 && html`<text x="${x}" y="${HEIGHT - 6}">${label(at, span, false)}</text>`}
+    return html`<rect class="ok" x="${x}" y="${FLOOR - good}" width="${width}" height="${good}"/><rect class="failed" x="${x}" y="${FLOOR - good - bad}" width="${width}" height="${bad}"/>${index % labelEvery === 0 && html`<text x="${x}" y="${HEIGHT - 6}">${label(at, span, false)}</text>`}
 `;
   };
   return html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="Requests over time; the table below has the figures">
-<line class="axis" x1="0" y1="${FLOOR + 0.5}" x2="${WIDTH}" y2="${FLOOR + 0.5}"/><text x="0" y="16">${number(most)}</text>
+<line class="axis" x1="0" y1="${FLOOR + 0.5}" x2="${WIDTH}" y2="${FLOOR + 0.5}"/><text x="0" y="16">${number(max)}</text>
 ${bars.map(column)}</svg>`;
 }
 

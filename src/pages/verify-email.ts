@@ -9,7 +9,7 @@ export type VerifyEmailProps = {
   readonly purpose: 'verify_email' | 'change_email';
 };
 
-const WORDS = {
+const TEXTS = {
   verify_email: 'Confirm that this is your address:',
   change_email: 'From then on this is the address you sign in with:',
 } as const;
@@ -18,7 +18,7 @@ export function verifyEmailPage({ csrfToken, token, email, purpose }: VerifyEmai
   return gateLayout(
     'Confirm your address',
     html`<h1>Confirm your address</h1>
-<p>${WORDS[purpose]} <strong>${email}</strong>.</p>
+<p>${TEXTS[purpose]} <strong>${email}</strong>.</p>
 <form class="actions even" method="post" action="/verify-email">
 ${csrfField(csrfToken)}
 <input type="hidden" name="token" value="${token}">
