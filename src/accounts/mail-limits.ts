@@ -7,7 +7,7 @@ const WINDOW_MS = 60 * 60_000;
 const MAX_PER_RECIPIENT = 5;
 const MAX_PER_NETWORK = 20;
 
-export type MailLimit =
+type MailLimit =
   | { readonly outcome: 'send' }
   /** Per-recipient limit reached; not disclosed, to avoid an account oracle. */
   | { readonly outcome: 'skip' }

@@ -16,7 +16,7 @@ import {
 } from '../protocol/scope.ts';
 import type { Application, ApplicationChanges } from '../store/applications.ts';
 
-export type ReadForm =
+type ReadForm =
   | { readonly input: ApplicationInput; readonly changes: ApplicationChanges }
   | { readonly input: ApplicationInput; readonly errors: ApplicationErrors };
 

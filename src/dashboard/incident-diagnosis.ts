@@ -2,23 +2,29 @@ import { duration } from '../pages/parts.ts';
 import { network } from '../protocol/address.ts';
 import type { Incident, Presentation } from '../store/incidents.ts';
 
-export type Diagnosis = {
+type Diagnosis = {
   readonly kind: 'parallel' | 'retry' | 'shared' | 'leak' | 'unclear';
   readonly summary: string;
   readonly fix: string;
 };
 
-/** So close together two requests were on their way at the same time. */
-const PARALLEL_MS = 5_000;
+/** Requests this close together count as parallel. */
+const MAX_PARALLEL_GAP_MS = 5_000;
 
 const SINGLE_FLIGHT =
   'Make refresh single-flight: let one refresh at a time run for each user and everybody else wait for its result, over all your processes (a lock in your database does it), and store the new tokens before anybody uses them.';
 
-/** What an incident most likely was, judged by the first use of the credential and the one that cut the grant. */
+const LEAK =
+  'Find out where your tokens are kept and who can read them: logs, backups, a browser’s storage, a shared machine. Change the client secret; a stolen token is worth nothing without it.';
+
+/** Judges what most likely happened from the first use of the credential and the use that revoked the grant. */
 export function diagnose({ id, kind, generation, presentations }: Incident): Diagnosis {
-  const second = presentations.find((one) => one.id === id);
+  const second = presentations.find((presentation) => presentation.id === id);
   const first = presentations.find(
-    (one) => one.endpoint === 'token' && one.error === '' && one.generation === generation,
+    (presentation) =>
+      presentation.endpoint === 'token' &&
+      presentation.error === '' &&
+      presentation.generation === generation,
   );
   if (second?.reason === 'by_another_application')
     return {
@@ -35,16 +41,13 @@ export function diagnose({ id, kind, generation, presentations }: Incident): Dia
   return compare(first, second, kind);
 }
 
-const LEAK =
-  'Find out where your tokens are kept and who can read them: logs, backups, a browser’s storage, a shared machine. Change the client secret; a stolen token is worth nothing without it.';
-
 function compare(first: Presentation, second: Presentation, kind: Incident['kind']): Diagnosis {
-  const samePlace = network(first.address) === network(second.address);
+  const sameNetwork = network(first.address) === network(second.address);
   const sameClient = first.userAgent === second.userAgent;
   const gap = second.at - first.at;
   const apart = `${duration(gap)} apart`;
   const code = kind === 'code_replay';
-  if (samePlace && gap <= PARALLEL_MS)
+  if (sameNetwork && gap <= MAX_PARALLEL_GAP_MS)
     return {
       kind: 'parallel',
       summary: `Same address, ${apart}: most likely two parallel ${code ? 'exchanges of one code' : 'refreshes'}.`,
@@ -52,16 +55,16 @@ function compare(first: Presentation, second: Presentation, kind: Incident['kind
         ? 'See that the callback is handled once: a double click, a reload or a prefetch loads it twice. Take the state out of the session before the exchange, so that a second callback finds none.'
         : SINGLE_FLIGHT,
     };
-  if (samePlace && sameClient)
+  if (sameNetwork && sameClient)
     return {
       kind: 'retry',
       summary: `Same address and client, ${apart}: most likely an old ${code ? 'code' : 'token'} was sent again, because the answer with the new one was lost or not stored.`,
       fix: 'Store the new tokens in the same step that receives them, and before anything else can fail. Do not send the old one again after a time-out: send the user through authorization instead.',
     };
-  if (samePlace || sameClient)
+  if (sameNetwork || sameClient)
     return {
       kind: 'shared',
-      summary: `${samePlace ? 'Same address but another client' : 'Same client but another address'}, ${apart}: two parts of your application that share one session, or a leak.`,
+      summary: `${sameNetwork ? 'Same address but another client' : 'Same client but another address'}, ${apart}: two parts of your application that share one session, or a leak.`,
       fix: `If both are yours: ${SINGLE_FLIGHT} If you do not know the other one: ${LEAK}`,
     };
   return {

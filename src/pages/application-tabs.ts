@@ -1,7 +1,7 @@
 import { type Html, html } from './html.ts';
 import { crumbs } from './parts.ts';
 
-export type ApplicationTab = 'settings' | 'requests' | 'incidents' | 'usage';
+type ApplicationTab = 'settings' | 'requests' | 'incidents' | 'usage';
 
 const TABS: readonly (readonly [ApplicationTab, string, string])[] = [
   ['settings', '', 'Application'],

@@ -2,7 +2,7 @@ import type { UnredirectableFault } from '../protocol/authorization-request.ts';
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
 
-export type AuthorizeErrorProps = {
+type AuthorizeErrorProps = {
   readonly fault: UnredirectableFault;
   readonly applicationName: string | undefined;
   readonly clientId: string | undefined;

@@ -10,7 +10,7 @@ export type ConnectedApplication = Connection & {
   readonly site: string | undefined;
 };
 
-export type ConnectionsProps = {
+type ConnectionsProps = {
   readonly frame: Frame;
   readonly connections: readonly ConnectedApplication[];
   readonly done?: string | undefined;
@@ -58,7 +58,7 @@ ${site && html`<p class="muted small">${site}</p>`}
 `;
 }
 
-export type DisconnectProps = {
+type DisconnectProps = {
   readonly frame: Frame;
   readonly connection: ConnectedApplication;
   readonly now: number;

@@ -4,7 +4,7 @@ import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
 import { csrfField } from './parts.ts';
 
-export type ConsentProps = {
+type ConsentProps = {
   readonly applicationName: string;
   /** Where it says that it is at home. Nobody checked. */
   readonly claimedSite: string | undefined;

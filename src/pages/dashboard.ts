@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
 import { emptyState, moment, notice } from './parts.ts';
 
-export type DashboardProps = {
+type DashboardProps = {
   readonly frame: Frame;
   readonly done?: string | undefined;
   readonly applications: readonly {

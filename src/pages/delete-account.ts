@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
 import { csrfField, field, notice } from './parts.ts';
 
-export type DeleteAccountProps = {
+type DeleteAccountProps = {
   readonly frame: Frame;
   readonly connections: number;
   /** Names of the user's own applications, which must be deleted first. */

@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
 import { crumbs, csrfField, field } from './parts.ts';
 
-export type DeleteApplicationProps = {
+type DeleteApplicationProps = {
   readonly frame: Frame;
   readonly clientId: string;
   readonly name: string;

@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
 import { copyable, crumbs, notice } from './parts.ts';
 
-export type NewSecretProps = {
+type NewSecretProps = {
   readonly frame: Frame;
   readonly clientId: string;
   readonly name: string;

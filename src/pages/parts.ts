@@ -7,7 +7,7 @@ export function notice(tone: Tone, content: Html | string): Html {
   return html`<div class="notice ${tone}" role="${tone === 'error' ? 'alert' : 'status'}">${content}</div>`;
 }
 
-export type FieldProps = {
+type FieldProps = {
   readonly name: string;
   readonly label: string;
   readonly type?: 'text' | 'email' | 'password' | 'url';

@@ -3,7 +3,7 @@ import { gateLayout } from './layout.ts';
 import { csrfField, field } from './parts.ts';
 import { PASSWORD_HINT } from './sign-up.ts';
 
-export type ForgotPasswordProps = {
+type ForgotPasswordProps = {
   readonly csrfToken: string;
   readonly email: string;
   readonly fault?: string | undefined;
@@ -23,7 +23,7 @@ ${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocompl
   );
 }
 
-export type ResetPasswordProps = {
+type ResetPasswordProps = {
   readonly csrfToken: string;
   readonly token: string;
   readonly email: string;

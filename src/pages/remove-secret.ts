@@ -3,7 +3,7 @@ import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
 import { crumbs, csrfField, momentAgo, notice } from './parts.ts';
 
-export type RemoveSecretProps = {
+type RemoveSecretProps = {
   readonly frame: Frame;
   readonly clientId: string;
   readonly name: string;

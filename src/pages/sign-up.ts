@@ -8,7 +8,7 @@ export type SignUpFaults = {
   readonly password?: string | undefined;
 };
 
-export type SignUpProps = {
+type SignUpProps = {
   readonly csrfToken: string;
   readonly name: string;
   readonly email: string;
@@ -69,7 +69,7 @@ export function checkMailPage({
   );
 }
 
-export type ConfirmSignUpProps = {
+type ConfirmSignUpProps = {
   readonly csrfToken: string;
   readonly token: string;
   readonly email: string;

@@ -11,7 +11,7 @@ export type UsageBar = {
   readonly peak: number;
 };
 
-export type UsageProps = {
+type UsageProps = {
   readonly frame: Frame;
   readonly clientId: string;
   readonly name: string;

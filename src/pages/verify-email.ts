@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
 import { csrfField } from './parts.ts';
 
-export type VerifyEmailProps = {
+type VerifyEmailProps = {
   readonly csrfToken: string;
   readonly token: string;
   readonly email: string;
