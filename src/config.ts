@@ -2,24 +2,29 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { readTraceSettings, type TraceSettings } from './trace-config.ts';
 
-/** Settings of a running Postern, checked and frozen. docs/settings.md explains each to the operator. */
+/** Settings of a running Postern, validated and frozen. docs/settings.md explains each to the operator. */
 export type Config = {
   readonly host: string;
   readonly port: number;
+  /** An origin without a trailing slash, such as `https://id.example`. */
   readonly baseUrl: string;
+  /** `sqlite:PATH` or `postgres://…`. */
   readonly databaseUrl: string;
-  /** Connections a process opens to PostgreSQL at most. */
+  /** Maximum number of connections that a process opens to PostgreSQL. */
   readonly databaseConnections: number;
+  /** An absolute path. */
   readonly dataDir: string;
-  /** Undefined: made on first start and kept in the data folder. */
+  /** Undefined: created on first start and kept in the data folder. */
   readonly secret: string | undefined;
+  /** Milliseconds; the setting is in seconds, and so are the next two. */
   readonly codeTtlMs: number;
   readonly accessTokenTtlMs: number;
   readonly refreshTokenTtlMs: number;
+  /** Requests per application and minute (protocol 8.1). */
   readonly rateLimit: number;
-  /** Applications that one user may create in an hour. */
+  /** Applications that a user may create per hour (protocol 8.3). */
   readonly appCreationLimit: number;
-  /** How many proxies to believe, or which. */
+  /** 1: trust the last address in X-Forwarded-For; text: trust proxies with these addresses, separated by commas. */
   readonly trustProxy: false | 1 | string;
   /** Undefined: mail is written to the outbox in the data folder. */
   readonly smtpUrl: string | undefined;
@@ -33,16 +38,16 @@ export type Config = {
 };
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** All faults of a configuration at once, in words. */
+/** All faults of the configuration at once, in words. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly faults: readonly string[];
 
   constructor(faults: readonly string[]) {
     super(
-      `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
+      `${faults.length} ${faults.length === 1 ? 'problem' : 'problems'} in the configuration:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
     );
     this.faults = faults;
   }
@@ -51,17 +56,17 @@ export class ConfigError extends Error {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export const MIN_SECRET_BYTES = 32;
-const YEAR = 365 * 24 * 3600;
+const YEAR_SECONDS = 365 * 24 * 3600;
 
 export function readConfig(env: Environment): Config {
   const faults: string[] = [];
   const text = (name: string): string | undefined => env[name]?.trim() || undefined;
-  const integer = (name: string, fallback: number, least: number, most: number): number => {
+  const integer = (name: string, fallback: number, min: number, max: number): number => {
     const raw = text(name);
     if (raw === undefined) return fallback;
     const value = Number(raw);
-    if (/^\d{1,10}$/.test(raw) && value >= least && value <= most) return value;
-    faults.push(`${name} must be a whole number from ${least} to ${most}; it is "${raw}".`);
+    if (/^\d{1,10}$/.test(raw) && value >= min && value <= max) return value;
+    faults.push(`${name} must be a whole number from ${min} to ${max}; it is "${raw}".`);
     return fallback;
   };
 
@@ -79,8 +84,8 @@ export function readConfig(env: Environment): Config {
     dataDir,
     secret: secret(text('POSTERN_SECRET'), faults),
     codeTtlMs: integer('POSTERN_CODE_TTL', 300, 1, 600) * 1000,
-    accessTokenTtlMs: integer('POSTERN_ACCESS_TOKEN_TTL', 3600, 1, YEAR) * 1000,
-    refreshTokenTtlMs: integer('POSTERN_REFRESH_TOKEN_TTL', 2_592_000, 1, YEAR) * 1000,
+    accessTokenTtlMs: integer('POSTERN_ACCESS_TOKEN_TTL', 3600, 1, YEAR_SECONDS) * 1000,
+    refreshTokenTtlMs: integer('POSTERN_REFRESH_TOKEN_TTL', 2_592_000, 1, YEAR_SECONDS) * 1000,
     rateLimit: integer('POSTERN_RATE_LIMIT', 30, 1, 1_000_000_000),
     appCreationLimit: integer('POSTERN_APP_CREATION_LIMIT', 20, 1, 1_000_000_000),
     trustProxy: trustProxy(text('POSTERN_TRUST_PROXY'), faults),
@@ -93,8 +98,8 @@ export function readConfig(env: Environment): Config {
   };
   if (isPostgres(config.databaseUrl) && text('POSTERN_SECRET') === undefined) {
     faults.push(
-      'POSTERN_SECRET is missing. With PostgreSQL every node needs the same one, so none is made by itself; ' +
-        '`openssl rand -base64 48` makes a good one.',
+      'POSTERN_SECRET is missing. With PostgreSQL every node needs the same secret, so none is created automatically. ' +
+        'Create one with: openssl rand -base64 48',
     );
   }
   if (faults.length > 0) throw new ConfigError(faults);
@@ -103,10 +108,10 @@ export function readConfig(env: Environment): Config {
 
 function baseUrl(raw: string, faults: string[]): string {
   const url = URL.canParse(raw) ? new URL(raw) : undefined;
-  const plain = url && ['http:', 'https:'].includes(url.protocol) && url.pathname === '/';
-  if (plain && !url.search && !url.hash && !url.username && !url.password) return url.origin;
+  const isOrigin = url && ['http:', 'https:'].includes(url.protocol) && url.pathname === '/';
+  if (isOrigin && !url.search && !url.hash && !url.username && !url.password) return url.origin;
   faults.push(
-    `POSTERN_BASE_URL must be the address users see, such as https://id.example, without a path; it is "${raw}".`,
+    `POSTERN_BASE_URL must be the address that users see, such as https://id.example, without a path; it is "${raw}".`,
   );
   return 'http://localhost';
 }
@@ -114,13 +119,13 @@ function baseUrl(raw: string, faults: string[]): string {
 export const isPostgres = (url: string): boolean => /^postgres(ql)?:\/\//.test(url);
 
 function databaseUrl(raw: string, faults: string[]): string {
-  if (databaseUrlIsRight(raw)) return raw;
-  // A database URL may hold a password, so it is never repeated.
+  if (isDatabaseUrl(raw)) return raw;
+  // Not repeated in the message: a database URL may contain a password.
   faults.push('POSTERN_DATABASE_URL must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE.');
   return '';
 }
 
-export function databaseUrlIsRight(raw: string): boolean {
+export function isDatabaseUrl(raw: string): boolean {
   if (raw.startsWith('sqlite:')) return raw.length > 'sqlite:'.length;
   return isPostgres(raw) && URL.canParse(raw);
 }
@@ -128,14 +133,14 @@ export function databaseUrlIsRight(raw: string): boolean {
 function secret(raw: string | undefined, faults: string[]): string | undefined {
   if (raw === undefined || Buffer.byteLength(raw) >= MIN_SECRET_BYTES) return raw;
   faults.push(
-    `POSTERN_SECRET must be at least ${MIN_SECRET_BYTES} bytes; \`openssl rand -base64 48\` makes a good one.`,
+    `POSTERN_SECRET must have at least ${MIN_SECRET_BYTES} bytes. Create one with: openssl rand -base64 48`,
   );
   return undefined;
 }
 
 /**
- * `true` believes the one proxy in front. Not more: a longer X-Forwarded-For is what its sender
- * made of it, and the address decides who is counted against which limit.
+ * `true` trusts the one proxy in front, and only the address that it appended: the client chose the rest
+ * of X-Forwarded-For, and rate limits count by address.
  */
 function trustProxy(raw: string | undefined, faults: string[]): false | 1 | string {
   if (raw === undefined || raw === 'false') return false;
@@ -162,12 +167,12 @@ function smtpUrl(raw: string | undefined, faults: string[]): string | undefined 
   if (raw === undefined) return undefined;
   const url = URL.canParse(raw) ? new URL(raw) : undefined;
   if (url?.hostname && ['smtp:', 'smtps:'].includes(url.protocol)) return raw;
-  // It holds a password, so it is never repeated.
-  faults.push('POSTERN_SMTP_URL must be such as smtp://user:password@mail.example:587 or smtps://….');
+  // Not repeated in the message: it contains a password.
+  faults.push('POSTERN_SMTP_URL must look like smtp://user:password@mail.example:587 or smtps://….');
   return undefined;
 }
 
-/** The address that mail comes from; by default of the host that users know. */
+/** The sender of mail; by default at the host of the base URL. */
 function mailFrom(raw: string | undefined, base: string | undefined, faults: string[]): string {
   const host = base && URL.canParse(base) ? new URL(base).hostname : 'localhost';
   if (raw === undefined) return `Postern <no-reply@${host}>`;

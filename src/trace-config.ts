@@ -1,35 +1,35 @@
-/** Where spans go and which are taken, from the OTEL_* settings that every OpenTelemetry SDK reads. */
+/** The exporter and sampler of traces, from the OTEL_* settings that every OpenTelemetry SDK reads. */
 export type TraceSettings = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly resource: Readonly<Record<string, string>>;
   readonly sampler: Sampler;
-  readonly exportEveryMs: number;
+  readonly exportIntervalMs: number;
 };
 
-/** `ratio` of the traces that begin here; a trace that began elsewhere follows its beginning when `parentBased`. */
+/** Samples a `ratio` of traces; with `parentBased`, a trace that a caller began is sampled if the caller sampled it. */
 export type Sampler = { readonly parentBased: boolean; readonly ratio: number };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Undefined without an endpoint, and when OpenTelemetry is switched off: then nothing of it is loaded. */
+/** Undefined without an endpoint, or if OpenTelemetry is disabled: then no code for traces is loaded. */
 export function readTraceSettings(env: Environment, faults: string[]): TraceSettings | undefined {
   const text = (name: string): string | undefined => env[name]?.trim() || undefined;
   if (text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined;
   if (text('OTEL_TRACES_EXPORTER') === 'none') return undefined;
-  const own = text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
+  const tracesEndpoint = text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT');
   const base = text('OTEL_EXPORTER_OTLP_ENDPOINT');
-  const url = own ?? (base && `${base.replace(/\/+$/, '')}/v1/traces`);
+  const url = tracesEndpoint ?? (base && `${base.replace(/\/+$/, '')}/v1/traces`);
   if (url === undefined) return undefined;
 
-  // The endpoint may hold a password, so it is never repeated.
+  // Not repeated in the message: the endpoint may contain a password.
   if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     faults.push(
       'OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https address such as http://collector:4318.',
     );
   if (/grpc/.test(text('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? text('OTEL_EXPORTER_OTLP_PROTOCOL') ?? ''))
     faults.push(
-      'OTEL_EXPORTER_OTLP_PROTOCOL must be http/json: Postern does not speak gRPC. The HTTP port is usually 4318.',
+      'OTEL_EXPORTER_OTLP_PROTOCOL must be http/json: Postern does not support gRPC. The HTTP port is usually 4318.',
     );
   return {
     url,
@@ -39,11 +39,11 @@ export function readTraceSettings(env: Environment, faults: string[]): TraceSett
       ...pairs(text('OTEL_RESOURCE_ATTRIBUTES')),
     },
     sampler: sampler(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), faults),
-    exportEveryMs: scheduleDelay(text('OTEL_BSP_SCHEDULE_DELAY'), faults),
+    exportIntervalMs: scheduleDelay(text('OTEL_BSP_SCHEDULE_DELAY'), faults),
   };
 }
 
-/** `key=value,key=value`, values percent-encoded, as OpenTelemetry writes its lists. */
+/** A list as OpenTelemetry writes it: `key=value,key=value`, values percent-encoded. */
 function pairs(list: string | undefined): Record<string, string> {
   const result: Record<string, string> = {};
   for (const pair of list?.split(',') ?? []) {
@@ -70,7 +70,7 @@ function sampler(name = 'parentbased_always_on', argument: string | undefined, f
     }
     default:
       faults.push(
-        `OTEL_TRACES_SAMPLER must be always_on, always_off or traceidratio, or one of them after parentbased_; it is "${name}".`,
+        `OTEL_TRACES_SAMPLER must be always_on, always_off or traceidratio, optionally with the prefix parentbased_; it is "${name}".`,
       );
       return { parentBased, ratio: 0 };
   }

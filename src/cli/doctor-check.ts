@@ -1,8 +1,7 @@
-/** What the doctor looked at and found. Only a fault makes the command fail. */
+/** Result of one check. Only a fault makes the command fail. */
 export type Finding = {
   readonly level: 'ok' | 'warning' | 'fault';
   readonly what: string;
-  /** What to do about it. */
   readonly advice?: string;
 };
 

@@ -6,18 +6,18 @@ import type { Driver, Row } from '../store/drivers/driver.ts';
 import { openDriver } from '../store/drivers/open-driver.ts';
 import { allMigrations } from '../store/migrations.ts';
 import { SqlSecretFingerprint } from '../store/secret-fingerprint.ts';
-import { inWords, sqlitePath } from './database.ts';
+import { explainDatabaseError, sqlitePath } from './database.ts';
 import { type Finding, fault, ok, warning } from './doctor-check.ts';
 
 const MIN_POSTGRES_VERSION = 14;
 const TIMEOUT_MS = 3_000;
-/** Clocks this far apart make tokens end early or late, and windows of the limits differ. */
+/** Clocks further apart make tokens expire early or late, and rate windows differ between nodes. */
 const MAX_CLOCK_SKEW_MS = 1_000;
 
-/** Looks and changes nothing: not even the schema. */
-export async function examineDatabase(config: Config): Promise<Finding[]> {
+/** Read-only: not even the schema is updated. */
+export async function checkDatabase(config: Config): Promise<Finding[]> {
   const path = sqlitePath(config);
-  if (path && !existsSync(path)) return [ok('There is no database yet: the first start makes it.')];
+  if (path && !existsSync(path)) return [ok('There is no database yet: the first start creates it.')];
   let driver: Driver | undefined;
   try {
     driver = openDriver(config.databaseUrl, { connections: 1, timeoutMs: TIMEOUT_MS });
@@ -25,64 +25,70 @@ export async function examineDatabase(config: Config): Promise<Finding[]> {
     const { findings, current } = await schema(driver);
     return [...engine, ...findings, ...(current ? await secret(driver, config) : [])];
   } catch (error) {
-    const { message } = inWords(error, config) as Error;
-    return [fault(message, 'Nothing works without the database: mend this first.')];
+    const { message } = explainDatabaseError(error, config) as Error;
+    return [fault(message, 'Nothing works without the database: fix this first.')];
   } finally {
     await driver?.close();
   }
 }
 
-const one = async (driver: Driver, sql: string): Promise<Row> => (await driver.read(sql))[0] ?? {};
+const readRow = async (driver: Driver, sql: string): Promise<Row> => (await driver.read(sql))[0] ?? {};
 
 async function sqlite(driver: Driver): Promise<Finding[]> {
-  const { version } = await one(driver, 'SELECT sqlite_version() AS version');
-  return [ok(`The database answers: SQLite ${version}.`)];
+  const { version } = await readRow(driver, 'SELECT sqlite_version() AS version');
+  return [ok(`The database responds: SQLite ${version}.`)];
 }
 
 async function postgres(driver: Driver, config: Config): Promise<Finding[]> {
   const before = Date.now();
-  const row = await one(
+  const row = await readRow(
     driver,
     `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
       (extract(epoch from clock_timestamp()) * 1000)::bigint AS now, pg_is_in_recovery() AS standby,
       current_setting('synchronous_commit') AS synchronous_commit, current_setting('fsync') AS fsync,
       current_setting('max_connections')::int AS connections, current_setting('server_encoding') AS encoding`,
   );
-  const findings = [ok(`The database answers: PostgreSQL ${row.version}.`)];
+  const findings = [ok(`The database responds: PostgreSQL ${row.version}.`)];
   if (Number(row.number) < MIN_POSTGRES_VERSION * 10_000)
     findings.push(fault('This PostgreSQL is too old.', `Upgrade it to ${MIN_POSTGRES_VERSION} or later.`));
   if (row.standby === 1)
-    findings.push(fault('This server is a standby and takes no writes.', 'Connect to the primary.'));
+    findings.push(fault('This server is a standby and accepts no writes.', 'Connect to the primary.'));
   if (row.encoding !== 'UTF8')
     findings.push(fault(`The database is encoded in ${row.encoding}.`, 'Create it with ENCODING UTF8.'));
-  return [...findings, ...durability(row), ...room(row, config), clock(before, Number(row.now), Date.now())];
+  return [
+    ...findings,
+    ...durability(row),
+    ...connectionLimit(row, config),
+    clockSkew(before, Number(row.now), Date.now()),
+  ];
 }
 
 function durability(row: Row): Finding[] {
-  const advice = 'Turn it on: a token that was answered and then lost cuts its user off.';
+  const advice =
+    'Turn it on: if the server crashes, tokens that were already issued are lost, and their users must reconnect.';
   const findings: Finding[] = [];
   if (row.synchronous_commit === 'off') findings.push(fault('synchronous_commit is off.', advice));
   if (row.fsync === 'off') findings.push(fault('fsync is off.', advice));
   return findings;
 }
 
-function room(row: Row, config: Config): Finding[] {
-  const [most, each] = [Number(row.connections), config.databaseConnections + 1];
-  if (each * 2 <= most)
-    return [ok(`max_connections of ${most} lets ${Math.floor(most / each)} processes connect.`)];
+function connectionLimit(row: Row, config: Config): Finding[] {
+  const [max, perProcess] = [Number(row.connections), config.databaseConnections + 1];
+  if (perProcess * 2 <= max)
+    return [ok(`max_connections is ${max}: enough for ${Math.floor(max / perProcess)} processes.`)];
   return [
     warning(
-      `A process takes up to ${each} connections, and max_connections is ${most}.`,
+      `A process opens up to ${perProcess} connections, and max_connections is ${max}.`,
       'Raise max_connections, or lower POSTERN_DATABASE_CONNECTIONS.',
     ),
   ];
 }
 
-function clock(before: number, there: number, after: number): Finding {
-  const skew = there < before ? before - there : Math.max(0, there - after);
-  if (skew <= MAX_CLOCK_SKEW_MS) return ok('The clock here and the database’s agree.');
+function clockSkew(before: number, databaseTime: number, after: number): Finding {
+  const skewMs = databaseTime < before ? before - databaseTime : Math.max(0, databaseTime - after);
+  if (skewMs <= MAX_CLOCK_SKEW_MS) return ok('The clocks of this machine and the database agree.');
   return fault(
-    `The clock here and the database’s differ by ${(skew / 1000).toFixed(1)} seconds.`,
+    `The clocks of this machine and the database differ by ${(skewMs / 1000).toFixed(1)} seconds.`,
     'Run a time service (chrony, systemd-timesyncd) on both.',
   );
 }
@@ -97,15 +103,18 @@ async function schema(driver: Driver): Promise<{ findings: Finding[]; current: b
     findings.push(
       warning(
         `The schema lacks ${missing.join(', ')}.`,
-        'The next start applies it, or: bin/postern migrate',
+        'The next start applies it. To do it now: bin/postern migrate',
       ),
     );
   if (unknown.length > 0)
     findings.push(
-      warning(`The schema has ${unknown.join(', ')}, of a newer Postern.`, 'Run that one on every node.'),
+      warning(
+        `The schema has ${unknown.join(', ')}, from a newer Postern.`,
+        'Run the newer version on every node.',
+      ),
     );
   return {
-    findings: findings.length > 0 ? findings : [ok('The schema is current.')],
+    findings: findings.length > 0 ? findings : [ok('The schema is up to date.')],
     current: missing.length === 0,
   };
 }
@@ -114,11 +123,11 @@ async function secret(driver: Driver, config: Config): Promise<Finding[]> {
   const fingerprint = await new SqlSecretFingerprint(driver).find();
   if (!secretExists(config) || fingerprint === undefined) return [];
   if (await matchesFingerprint(loadSecret(config), fingerprint))
-    return [ok('The secret is the one this database belongs to.')];
+    return [ok('The secret matches the database.')];
   return [
     fault(
-      'This database belongs to another secret: every token in use would be refused.',
-      'Give every node the same POSTERN_SECRET. Changed on purpose? bin/postern keys adopt-secret',
+      'The database belongs to another secret: all tokens in use would be refused.',
+      'Give every node the same secret. If you changed it on purpose: bin/postern keys adopt-secret',
     ),
   ];
 }

@@ -6,24 +6,22 @@ import { type Config, ConfigError, readConfig } from '../config.ts';
 import { loadSecret, secretExists, secretPath } from '../keys/secret-file.ts';
 import { sqlitePath } from './database.ts';
 import { type Finding, fault, ok, warning } from './doctor-check.ts';
-import { examineDatabase } from './doctor-database.ts';
+import { checkDatabase } from './doctor-database.ts';
 import { addAction, type Result, table } from './output.ts';
 
-const NETWORK_MS = 3_000;
+const NETWORK_TIMEOUT_MS = 3_000;
 const MARK = { ok: 'ok', warning: 'WARNING', fault: 'FAULT' } as const;
 
 export function addDoctorCommand(program: Command): void {
   const command = program
     .command('doctor')
-    .description(
-      'check settings, database, keys, files, mail and proxy, and say what to do about each finding',
-    )
+    .description('check settings, database, keys, files, mail and proxy, and say how to fix what is wrong')
     .addHelpText('after', '\nIt changes nothing. The exit code is 1 when there is a fault.');
   addAction(command, doctor);
 }
 
 async function doctor(): Promise<Result> {
-  const findings = await examine();
+  const findings = await runChecks();
   if (findings.some(({ level }) => level === 'fault')) process.exitCode = 1;
   const rows = findings.flatMap(({ level, what, advice }) => [
     [MARK[level], what],
@@ -32,7 +30,7 @@ async function doctor(): Promise<Result> {
   return { text: table(rows), json: findings };
 }
 
-async function examine(): Promise<Finding[]> {
+async function runChecks(): Promise<Finding[]> {
   let config: Config;
   try {
     config = readConfig(process.env);
@@ -45,21 +43,21 @@ async function examine(): Promise<Finding[]> {
     secretStrength(config),
     fileModes(config),
     addresses(config),
-    await examineDatabase(config),
+    await checkDatabase(config),
     await reachability(config),
     await mail(process.env.POSTERN_SMTP_URL),
   ];
   return groups.flat();
 }
 
-/** A guess: random text uses many different characters, what people type few. */
+/** A heuristic: random text uses many different characters, typed text few. */
 function secretStrength(config: Config): Finding[] {
-  if (!secretExists(config)) return [ok('There is no secret yet: the first start makes one.')];
+  if (!secretExists(config)) return [ok('There is no secret yet: the first start creates one.')];
   if (new Set(loadSecret(config)).size >= 16) return [ok('The secret is long and looks random.')];
   return [
     fault(
       'The secret does not look random.',
-      'Make one with: openssl rand -base64 48   (docs/operations.md says what changing it means)',
+      'Create one with: openssl rand -base64 48   (before you change it: docs/operations.md)',
     ),
   ];
 }
@@ -68,8 +66,8 @@ function fileModes(config: Config): Finding[] {
   const database = sqlitePath(config);
   const paths = [config.dataDir, secretPath(config), ...(database ? [dirname(database), database] : [])];
   const open = [...new Set(paths)].filter((path) => existsSync(path) && (statSync(path).mode & 0o077) !== 0);
-  if (open.length === 0) return [ok('No other account can read its files.')];
-  return open.map((path) => fault(`Other accounts may use ${path}.`, `chmod go-rwx ${path}`));
+  if (open.length === 0) return [ok('No other account can read the data files.')];
+  return open.map((path) => fault(`Other accounts have access to ${path}.`, `chmod go-rwx ${path}`));
 }
 
 function addresses(config: Config): Finding[] {
@@ -86,7 +84,7 @@ function addresses(config: Config): Finding[] {
   if (protocol === 'https:' && config.trustProxy === false) {
     findings.push(
       warning(
-        'Every client seems to have the address of the proxy that speaks https.',
+        'All clients appear to have the address of the https proxy.',
         'Set POSTERN_TRUST_PROXY to true, or to the addresses of the proxies.',
       ),
     );
@@ -94,32 +92,31 @@ function addresses(config: Config): Finding[] {
   if (config.trustProxy === 1 && !isLoopback(config.host)) {
     findings.push(
       warning(
-        `Who reaches ${config.host}:${config.port} without the proxy can claim any address.`,
-        'Let only the proxy reach it, or set POSTERN_TRUST_PROXY to the proxy’s addresses.',
+        `A client that reaches ${config.host}:${config.port} without the proxy can claim any address.`,
+        "Make it reachable for the proxy only, or set POSTERN_TRUST_PROXY to the proxy's addresses.",
       ),
     );
   }
-  return findings.length > 0 ? findings : [ok('Base URL and proxy settings fit together.')];
+  return findings.length > 0 ? findings : [ok('The base URL and the proxy settings are consistent.')];
 }
 
 const isLoopback = (host: string): boolean => /^(localhost$|127\.|\[?::1\]?$)/.test(host);
 
-/** Asks the way a client would, and compares the answer with the settings. */
+/** Reads the metadata as a client would, and compares its issuer with the settings. */
 async function reachability({ baseUrl }: Config): Promise<Finding[]> {
   try {
-    const answer = await fetch(`${baseUrl}/.well-known/oauth-authorization-server`, {
-      signal: AbortSignal.timeout(NETWORK_MS),
+    const response = await fetch(`${baseUrl}/.well-known/oauth-authorization-server`, {
+      signal: AbortSignal.timeout(NETWORK_TIMEOUT_MS),
     });
-    const { issuer } = (await answer.json()) as { issuer?: string };
-    if (issuer === baseUrl) return [ok(`${baseUrl} answers.`)];
+    const { issuer } = (await response.json()) as { issuer?: string };
+    if (issuer === baseUrl) return [ok(`${baseUrl} responds.`)];
   } catch {
-    const advice = 'Start the service, or see to the name, the proxy and the firewall.';
+    const advice = 'Start the service, or check the host name, the proxy and the firewall.';
     return [warning(`${baseUrl} cannot be reached from here.`, advice)];
   }
-  return [fault(`Something else answers at ${baseUrl}.`, 'Check POSTERN_BASE_URL and the proxy.')];
+  return [fault(`Something else responds at ${baseUrl}.`, 'Check POSTERN_BASE_URL and the proxy.')];
 }
 
-/** A mail server greets with 220 (RFC 5321 3.1). */
 async function mail(url: string | undefined): Promise<Finding[]> {
   if (!url?.trim())
     return [
@@ -128,22 +125,22 @@ async function mail(url: string | undefined): Promise<Finding[]> {
   if (!URL.canParse(url)) return [fault('POSTERN_SMTP_URL is not a URL.', 'It looks like smtp://HOST:587.')];
   const { hostname, port, protocol } = new URL(url);
   const implicitTls = protocol === 'smtps:';
-  const greeting = await firstLine(hostname, Number(port) || (implicitTls ? 465 : 587), implicitTls);
-  if (greeting !== undefined) return [ok(`The mail server ${hostname} answers.`)];
-  return [fault(`The mail server ${hostname} does not answer.`, 'Check POSTERN_SMTP_URL and the firewall.')];
+  const greeted = await mailServerResponds(hostname, Number(port) || (implicitTls ? 465 : 587), implicitTls);
+  if (greeted) return [ok(`The mail server ${hostname} responds.`)];
+  return [fault(`The mail server ${hostname} does not respond.`, 'Check POSTERN_SMTP_URL and the firewall.')];
 }
 
-/** What a server says first; empty when it waits for TLS, which a bare connection proves as well. */
-function firstLine(host: string, port: number, connectionIsEnough: boolean): Promise<string | undefined> {
+/** A mail server greets with 220 (RFC 5321 3.1). With implicit TLS it waits for the client: a connection is enough. */
+function mailServerResponds(host: string, port: number, implicitTls: boolean): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: NETWORK_MS });
-    const end = (text: string | undefined) => {
+    const socket = connect({ host, port, timeout: NETWORK_TIMEOUT_MS });
+    const finish = (responds: boolean) => {
       socket.destroy();
-      resolve(text);
+      resolve(responds);
     };
-    socket.once('connect', () => connectionIsEnough && end(''));
-    socket.once('data', (bytes) => end(bytes.toString('latin1').startsWith('220') ? 'greeted' : undefined));
-    socket.once('timeout', () => end(undefined));
-    socket.once('error', () => end(undefined));
+    socket.once('connect', () => implicitTls && finish(true));
+    socket.once('data', (bytes) => finish(bytes.toString('latin1').startsWith('220')));
+    socket.once('timeout', () => finish(false));
+    socket.once('error', () => finish(false));
   });
 }

@@ -1,15 +1,15 @@
 import { InvalidArgumentError } from 'commander';
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-export const DAY = 24 * HOUR;
-const UNITS: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY };
-const MAX_OVERLAP = 30 * DAY;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+const UNITS_MS: Readonly<Record<string, number>> = { m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
+const MAX_OVERLAP_MS = 30 * DAY_MS;
 
-/** 0, or a whole number of minutes, hours or days, in milliseconds. */
+/** Milliseconds of `0`, or of a whole number of minutes, hours or days. */
 export function parseOverlap(text: string): number {
   const match = /^(\d{1,5})([mhd])$/.exec(text);
-  const time = text === '0' ? 0 : match ? Number(match[1]) * UNITS[match[2]!]! : Number.NaN;
-  if (time <= MAX_OVERLAP) return time;
-  throw new InvalidArgumentError('It must be 0 or a time such as 30m, 24h or 7d, at most 30d.');
+  const overlapMs = text === '0' ? 0 : match ? Number(match[1]) * UNITS_MS[match[2]!]! : Number.NaN;
+  if (overlapMs <= MAX_OVERLAP_MS) return overlapMs;
+  throw new InvalidArgumentError('It must be 0 or a duration such as 30m, 24h or 7d, at most 30d.');
 }

@@ -8,10 +8,10 @@ export function addMigrateCommand(program: Command): void {
   const command = program
     .command('migrate')
     .description('bring the database schema up to date')
-    .option('--citus', 'and spread the tables over a Citus cluster (docs/scale.md)')
+    .option('--citus', 'also distribute the tables over a Citus cluster (docs/scale.md)')
     .addHelpText(
       'after',
-      '\nEvery other command does this by itself; run it alone before an upgrade takes traffic.',
+      '\nEvery other command does this automatically. Run it separately to migrate before an upgraded node starts.',
     );
   addAction(command, migrate);
 }
@@ -23,7 +23,7 @@ function migrate({ citus }: { citus?: boolean }): Promise<Result> {
       ...applied.map((name) => `Applied ${name}.`),
       ...distributed.map((name) => `Distributed ${name}.`),
     ];
-    const whenNone = citus ? 'The schema is current and distributed.' : 'The schema is current.';
+    const whenNone = citus ? 'The schema is up to date and distributed.' : 'The schema is up to date.';
     return {
       text: lines.length === 0 ? whenNone : lines.join('\n'),
       json: citus ? { applied, distributed } : { applied },
@@ -38,7 +38,7 @@ async function distributeTables(url: string): Promise<string[]> {
   } catch (error) {
     if (!(error instanceof NoCitus)) throw error;
     throw new CommandFailed(
-      'This database has no Citus. On the coordinator and on every worker: CREATE EXTENSION citus;',
+      'Citus is not installed in this database. On the coordinator and on every worker: CREATE EXTENSION citus;',
     );
   }
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { ConfigError } from '../config.ts';
 import { CommandFailed } from './output.ts';
 
-// Whatever Postern writes (the database, its key) is for its own account alone.
+// Files that Postern writes (the database, its secret) are readable by its own account only.
 process.umask(0o077);
 
 const program = new Command('postern')
@@ -13,7 +13,7 @@ const program = new Command('postern')
 
 type AddCommands = (program: Command) => void;
 
-/** In the order of the help. Only the command that is asked for is loaded: starting the service should not wait for the rest. */
+/** In the order of the help. Only the requested command is loaded, so that the service starts faster. */
 const COMMANDS: Readonly<Record<string, () => Promise<AddCommands>>> = {
   serve: async () => (await import('./serve.ts')).addServeCommand,
   migrate: async () => (await import('./migrate.ts')).addMigrateCommand,
@@ -26,8 +26,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommands>>> = {
   doctor: async () => (await import('./doctor.ts')).addDoctorCommand,
 };
 
-const asked = COMMANDS[process.argv[2] ?? ''];
-for (const load of asked ? [asked] : Object.values(COMMANDS)) (await load())(program);
+const requested = COMMANDS[process.argv[2] ?? ''];
+for (const load of requested ? [requested] : Object.values(COMMANDS)) (await load())(program);
 
 try {
   await program.parseAsync();

@@ -1,6 +1,7 @@
 const WIDTH = 24;
+const REDRAW_INTERVAL_MS = 100;
 
-/** A bar on the terminal; without one, nothing: what matters is in the result. */
+/** A progress bar; draws nothing if the output is not a terminal. */
 export class ProgressBar {
   readonly #output: NodeJS.WriteStream;
   #drawnAt = 0;
@@ -11,7 +12,7 @@ export class ProgressBar {
 
   show(label: string, done: number, total: number): void {
     const now = performance.now();
-    if (!this.#output.isTTY || (done < total && now - this.#drawnAt < 100)) return;
+    if (!this.#output.isTTY || (done < total && now - this.#drawnAt < REDRAW_INTERVAL_MS)) return;
     this.#drawnAt = now;
     const share = total === 0 ? 1 : Math.min(1, done / total);
     const filled = Math.round(share * WIDTH);

@@ -17,8 +17,7 @@ import {
   table,
 } from './output.ts';
 
-const SHOWN_ONCE =
-  'The secret is shown this once and cannot be read again: put it where the API keeps its secrets.';
+const SHOWN_ONCE = 'The secret is shown only once. Store it where the API keeps its secrets.';
 
 export function addResourceServersCommands(program: Command): void {
   const group = addGroup(
@@ -28,8 +27,8 @@ export function addResourceServersCommands(program: Command): void {
   );
   const create = group
     .command('create')
-    .description('print an id and a secret with which an API may check access tokens')
-    .requiredOption('--name <name>', 'what it is, to tell one from another')
+    .description('create an id and a secret with which an API can check access tokens')
+    .requiredOption('--name <name>', 'a name to recognise it by')
     .addHelpText('after', '\nExample:\n  bin/postern resource-servers create --name "Photo API"');
   addAction(create, createResourceServer);
 

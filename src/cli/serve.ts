@@ -15,23 +15,33 @@ import { loadObservers, observeDatabase } from '../observability/observers.ts';
 import { PasswordHasher } from '../passwords/password-hasher.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 import { Sweeper } from '../sweeper.ts';
-import { inWords } from './database.ts';
-import { listenForScrapes, listenForWorkersScrapes } from './metrics-listener.ts';
+import { explainDatabaseError } from './database.ts';
 import { CommandFailed, explainListenError } from './output.ts';
+import { serveProcessMetrics, serveWorkerMetrics } from './serve-metrics.ts';
 import { superviseWorkers } from './workers.ts';
 
-const DRAIN_MS = 10_000;
+/** Requests in progress at shutdown may take this long. */
+const DRAIN_TIMEOUT_MS = 10_000;
+/** How much longer workers get than their own requests. */
+const WORKER_EXIT_MS = 2_000;
+const LOG_FLUSH_INTERVAL_MS = 1_000;
+const LOG_BUFFER_BYTES = 12_288;
 const MAX_WORKERS = 128;
 
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
     .description('start the service (settings: docs/settings.md)')
-    .option('--workers <n>', 'processes that share the port, with PostgreSQL: a number, or auto', workers, 1)
+    .option(
+      '--workers <n>',
+      'number of processes that share the port, or auto; needs PostgreSQL',
+      parseWorkers,
+      1,
+    )
     .action((options: { workers: number }) => serve(readConfig(process.env), options.workers));
 }
 
-function workers(text: string): number {
+function parseWorkers(text: string): number {
   if (text === 'auto') return availableParallelism();
   if (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= MAX_WORKERS) return Number(text);
   throw new InvalidArgumentError(`It must be a number from 1 to ${MAX_WORKERS}, or auto.`);
@@ -41,20 +51,20 @@ async function serve(config: Config, count: number): Promise<void> {
   if (count === 1 || cluster.isWorker) return serveHere(config);
   if (!isPostgres(config.databaseUrl)) {
     throw new CommandFailed(
-      'Several workers need PostgreSQL: with SQLite one process serves, and counts in its memory. ' +
-        'Leave --workers out, or move with: bin/postern transfer --help',
+      'Several workers need PostgreSQL: with SQLite a single process serves, and keeps its counters in memory. ' +
+        'Omit --workers, or move to PostgreSQL: bin/postern transfer --help',
     );
   }
-  // What is wrong with the database or the secret is said once, and not by every worker.
+  // Reports a problem with the database or the secret once, and not from every worker.
   await openAtStart(config, {}, (store) => store.close());
-  await listenForWorkersScrapes(config);
-  superviseWorkers(count, DRAIN_MS + 2_000, () => greet(config, false));
+  await serveWorkerMetrics(config);
+  superviseWorkers(count, DRAIN_TIMEOUT_MS + WORKER_EXIT_MS, () => greet(config, false));
 }
 
 async function serveHere(config: Config): Promise<void> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const firstStart = !secretExists(config);
-  const logDestination = destination({ sync: false, minLength: 12_288 });
+  const logDestination = destination({ sync: false, minLength: LOG_BUFFER_BYTES });
   const log = pino({ level: config.logLevel, base: null }, logDestination);
   const observers = await loadObservers(config, log);
   const options = { connections: config.databaseConnections, observe: observeDatabase(observers) };
@@ -68,7 +78,7 @@ async function serveHere(config: Config): Promise<void> {
   });
 }
 
-/** The store, its schema current and its secret the right one. */
+/** Opens the store, migrates it and checks that it belongs to the secret; then calls `next`, and closes it if that fails. */
 async function openAtStart(
   config: Config,
   options: StoreOptions,
@@ -82,37 +92,37 @@ async function openAtStart(
     await next(store, secret);
   } catch (error) {
     await store.close();
-    throw inWords(error, config);
+    throw explainDatabaseError(error, config);
   }
 }
 
 const WRONG_SECRET =
-  'This database belongs to another POSTERN_SECRET: with this one, every token in use would be refused. ' +
+  'This database belongs to another secret: with this one, all tokens in use would be refused. ' +
   'Give every node the same secret. If you changed it on purpose, run: bin/postern keys adopt-secret';
 
 async function run(app: App, keys: Keyring): Promise<void> {
   const { config, store, log } = app;
   const server = new PosternServer(app);
-  const scrapes = await listenForScrapes(config, app.metrics);
+  const metricsListener = await serveProcessMetrics(config, app.metrics);
   await server
     .listen(config.host, config.port)
     .catch(explainListenError(config.host, config.port, 'POSTERN_PORT'));
   const sweeper = new Sweeper(app);
   sweeper.start();
   keys.watch(store.signingKeys, Date.now, (error) =>
-    log.warn({ err: error }, 'the sealing keys could not be read'),
+    log.warn({ err: error }, 'the signing keys could not be read'),
   );
-  const flushing = setInterval(() => log.flush(), 1_000).unref();
+  const flushTimer = setInterval(() => log.flush(), LOG_FLUSH_INTERVAL_MS).unref();
 
   let stopping = false;
   const stop = async () => {
     if (stopping) return;
     stopping = true;
-    // Requests under way are finished; what has not ended by then is cut off.
-    setTimeout(() => process.exit(0), DRAIN_MS).unref();
-    clearInterval(flushing);
+    // Requests in progress are completed; connections that are still open after that are dropped.
+    setTimeout(() => process.exit(0), DRAIN_TIMEOUT_MS).unref();
+    clearInterval(flushTimer);
     await server.close();
-    scrapes?.close();
+    metricsListener?.close();
     keys.stop();
     await sweeper.stop();
     await app.mailer.stop();
@@ -124,17 +134,15 @@ async function run(app: App, keys: Keyring): Promise<void> {
   process.once('SIGINT', stop);
 }
 
-/** For the person at the terminal; the log on standard output is for machines. */
+/** On standard error, for people; the log on standard output is for machines. */
 function greet(config: Config, firstStart: boolean): void {
   const database = isPostgres(config.databaseUrl)
-    ? 'Database: PostgreSQL, with the key of POSTERN_SECRET'
+    ? 'Database: PostgreSQL; key: POSTERN_SECRET'
     : `Data and key: ${config.dataDir}`;
   const lines = [`Postern listens on ${config.baseUrl}`, database];
-  if (firstStart) lines.push('The key was made just now. Keep a copy: without it every token ends.');
+  if (firstStart) lines.push('A new key was created. Back it up: without it, all tokens become invalid.');
   if (config.smtpUrl === undefined)
-    lines.push(
-      `Mail is written to ${join(config.dataDir, 'outbox')}; POSTERN_SMTP_URL names a server to send it.`,
-    );
+    lines.push(`Mail is written to ${join(config.dataDir, 'outbox')}. To send it, set POSTERN_SMTP_URL.`);
   lines.push(
     'Next: bin/postern users create --email you@example.com --name "Your Name" --email-verified',
     '      bin/postern apps create --name "My app" --owner you@example.com --redirect-uri http://localhost:4000/callback',

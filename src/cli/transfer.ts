@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { type Config, databaseUrlIsRight, isPostgres, readConfig } from '../config.ts';
+import { type Config, isDatabaseUrl, isPostgres, readConfig } from '../config.ts';
 import { loadSecret, secretExists, secretPath } from '../keys/secret-file.ts';
 import { claimDatabase } from '../keys/secret-fingerprint.ts';
 import { openStore } from '../store/store.ts';
 import { TransferRefused, type TransferredTable, transfer } from '../store/transfer.ts';
-import { inWords } from './database.ts';
+import { explainDatabaseError } from './database.ts';
 import { addAction, CommandFailed, failOn, type Result, table } from './output.ts';
 import { ProgressBar } from './progress.ts';
 
@@ -14,12 +14,12 @@ export function addTransferCommand(program: Command): void {
   const command = program
     .command('transfer')
     .description('move everything from SQLite to an empty PostgreSQL database')
-    .option('--from <url>', 'sqlite:PATH; left out, the one in the data folder')
-    .option('--to <url>', 'postgres://USER:PASSWORD@HOST:PORT/DATABASE; left out, POSTERN_DATABASE_URL')
+    .option('--from <url>', 'sqlite:PATH; default: the database in the data folder')
+    .option('--to <url>', 'postgres://USER:PASSWORD@HOST:PORT/DATABASE; default: POSTERN_DATABASE_URL')
     .addHelpText(
       'after',
-      '\nStop the service first. All is copied and verified, or nothing; the SQLite file stays as it is.' +
-        '\nTokens go on working when the service starts again with the same secret (docs/operations.md).',
+      '\nStop the service first. Everything is copied and verified, or nothing is; the SQLite file is not changed.' +
+        '\nTokens keep working if the service starts with the same secret (docs/operations.md).',
     );
   addAction(command, runTransfer);
 }
@@ -35,8 +35,8 @@ async function runTransfer(options: Options): Promise<Result> {
   const faults: string[] = [];
   if (!from.startsWith('sqlite:')) faults.push('--from must be sqlite:PATH.');
   else if (!existsSync(path)) faults.push(`There is no file ${path}.`);
-  if (!isPostgres(to) || !databaseUrlIsRight(to))
-    faults.push('--to must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, or POSTERN_DATABASE_URL be set.');
+  if (!isPostgres(to) || !isDatabaseUrl(to))
+    faults.push('--to must be postgres://USER:PASSWORD@HOST:PORT/DATABASE; or set POSTERN_DATABASE_URL.');
   failOn(faults, 'Nothing was transferred');
 
   await prepare(config, to);
@@ -47,13 +47,12 @@ async function runTransfer(options: Options): Promise<Result> {
   };
 }
 
-/** Both schemas current, and the source marked with the secret its tokens are sealed with. */
+/** Migrates both databases, and checks that the secret signed the tokens of the source. */
 async function prepare(config: Config, to: string): Promise<void> {
   await withSchema(config, config.databaseUrl, async (store) => {
-    const known = secretExists(config);
-    if (known && !(await claimDatabase(store.secretFingerprint, loadSecret(config)))) {
+    if (secretExists(config) && !(await claimDatabase(store.secretFingerprint, loadSecret(config)))) {
       throw new CommandFailed(
-        'Nothing was transferred: POSTERN_SECRET is not the one that the tokens of this database are sealed with.',
+        'Nothing was transferred: the tokens of this database were signed with another secret.',
       );
     }
   });
@@ -70,7 +69,7 @@ async function withSchema(
     await store.migrate();
     await work(store);
   } catch (error) {
-    throw inWords(error, config);
+    throw explainDatabaseError(error, config);
   } finally {
     await store.close();
   }
@@ -83,17 +82,17 @@ async function copy(config: Config, path: string, to: string): Promise<Transferr
   } catch (error) {
     if (error instanceof TransferRefused) {
       throw new CommandFailed(
-        `Nothing was transferred: ${error.message}. Give it a new database (createdb), used by nothing else.`,
+        `Nothing was transferred: ${error.message}. Use a new, empty database (createdb).`,
       );
     }
-    throw inWords(error, { ...config, databaseUrl: to });
+    throw explainDatabaseError(error, { ...config, databaseUrl: to });
   } finally {
     bar.clear();
   }
 }
 
 function report(tables: readonly TransferredTable[]): string {
-  const rows = tables.map((one) => [one.table, one.rows.toLocaleString('en'), one.checksum]);
+  const rows = tables.map((copied) => [copied.table, copied.rows.toLocaleString('en'), copied.checksum]);
   return `Transferred and verified:\n${table([['TABLE', 'ROWS', 'CHECKSUM'], ...rows], '  ')}`;
 }
 
@@ -102,6 +101,6 @@ function nextSteps(config: Config): string {
     config.secret === undefined ? `POSTERN_SECRET="$(cat ${secretPath(config)})"` : 'the same POSTERN_SECRET';
   return (
     `Start the service with POSTERN_DATABASE_URL set to the new database and ${secret}.\n` +
-    'With another secret it does not start: the tokens issued so far would all be refused.'
+    'It does not start with another secret: all tokens issued so far would be refused.'
   );
 }

@@ -1,12 +1,12 @@
 import cluster, { type Worker } from 'node:cluster';
 
-const RESTART_MS = 1_000;
+const RESTART_DELAY_MS = 1_000;
 
 /**
- * Keeps `count` workers running, each this very command in a process of its own; they share the port.
- * One that dies is replaced. SIGTERM and SIGINT let all finish what they do; the exit code is then 0.
+ * Keeps `count` worker processes running, which share the port. One that dies is replaced.
+ * On SIGTERM and SIGINT all workers complete their requests; the exit code is then 0.
  */
-export function superviseWorkers(count: number, drainMs: number, started: () => void): void {
+export function superviseWorkers(count: number, killAfterMs: number, onFirstListening: () => void): void {
   let listening = false;
   let stopping = false;
 
@@ -21,21 +21,21 @@ export function superviseWorkers(count: number, drainMs: number, started: () => 
     for (const worker of alive()) worker.process.kill('SIGTERM');
     setTimeout(() => {
       for (const worker of alive()) worker.process.kill('SIGKILL');
-    }, drainMs).unref();
+    }, killAfterMs).unref();
   };
 
   cluster.on('listening', () => {
-    if (!listening) started();
+    if (!listening) onFirstListening();
     listening = true;
   });
   cluster.on('exit', (worker: Worker, code: number, signal: string) => {
     if (stopping) return;
-    // Nothing has ever worked, so nothing will: the worker has said why.
+    // The first worker failed to start and has printed why: the others would fail as well.
     if (!listening) return stop(1);
     process.stderr.write(
-      `Worker ${worker.process.pid} ended (${signal || `exit code ${code}`}). A new one starts.\n`,
+      `Worker ${worker.process.pid} exited (${signal || `code ${code}`}). Starting a new one.\n`,
     );
-    setTimeout(fork, RESTART_MS);
+    setTimeout(fork, RESTART_DELAY_MS);
   });
   process.on('SIGTERM', () => stop(0));
   process.on('SIGINT', () => stop(0));

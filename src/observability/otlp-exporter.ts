@@ -39,7 +39,7 @@ export class OtlpExporter {
   constructor(settings: TraceSettings, log: Logger) {
     this.#settings = settings;
     this.#log = log;
-    this.#timer = setInterval(() => this.#send(), settings.exportEveryMs).unref();
+    this.#timer = setInterval(() => this.#send(), settings.exportIntervalMs).unref();
   }
 
   add(span: EndedSpan): void {

@@ -1,5 +1,5 @@
 import { AggregatorRegistry, type Registry } from 'prom-client';
-import type { Scraped } from './metrics-listener.ts';
+import type { MetricsSource } from './metrics-listener.ts';
 
 /** In a worker: hands its figures to the primary process whenever that asks. */
 export function shareWithPrimary(registry: Registry): void {
@@ -11,7 +11,7 @@ export function shareWithPrimary(registry: Registry): void {
  * In the primary process: the figures of all its workers, added up. A scrape of one worker
  * would show a part, and each time another.
  */
-export function ofAllWorkers(): Scraped {
+export function workerMetrics(): MetricsSource {
   const registry = new AggregatorRegistry();
   return { contentType: registry.contentType, text: () => registry.clusterMetrics() };
 }

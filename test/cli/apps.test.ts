@@ -44,7 +44,7 @@ describe('apps', { concurrency: 2 }, () => {
     const clientId = /^client_id +(app_[0-9a-f]{24})$/m.exec(stdout)?.[1];
     const secret = /^client_secret +(postern_cs_[A-Za-z0-9_-]{43})$/m.exec(stdout)?.[1];
     assert.ok(clientId && secret, stdout);
-    assert.match(stdout, /shown this once/);
+    assert.match(stdout, /shown only once/);
     const url = new URL(/https:\/\/id\.example\/oauth\/authorize\?\S+/.exec(stdout)![0]);
     assert.deepEqual(Object.fromEntries(url.searchParams), {
       response_type: 'code',
@@ -99,7 +99,7 @@ describe('apps', { concurrency: 2 }, () => {
     assert.deepEqual(await postern.json(['apps', 'list']), [created]);
   });
 
-  test('every fault is told on its own line, and nothing is created', async (t) => {
+  test('every fault is reported on its own line, and nothing is created', async (t) => {
     const postern = new Postern(t);
     const uris = ['http://a.example/cb', 'https://*.example/', 'https://a.example/#x', 'myapp://cb'];
     const { code, stdout, stderr } = await postern.run([
@@ -114,13 +114,13 @@ describe('apps', { concurrency: 2 }, () => {
       '  - The redirect URI https://*.example/ holds a wildcard (*): register each address in full.',
       '  - The redirect URI https://a.example/#x holds a fragment (#…), which a redirect cannot carry.',
       '  - The redirect URI myapp://cb must begin with https://.',
-      '  - --scope "profile,photos" names an unknown scope. There are, separated by spaces: profile email.',
-      '  - There is no user with the e-mail who@example.com. See all with: bin/postern users list',
+      '  - --scope "profile,photos" contains an unknown scope. Known scopes: profile email (separate them with spaces).',
+      '  - There is no user with the email who@example.com. See all with: bin/postern users list',
     ]);
     assert.deepEqual(await postern.json(['apps', 'list']), []);
   });
 
-  test('at most 20 redirect URIs, at least one scope, and optional scopes among those asked for', async (t) => {
+  test('at most 20 redirect URIs, at least one scope, and optional scopes among the requested ones', async (t) => {
     const postern = await withOwner(new Postern(t));
     const uris = (count: number) =>
       Array.from({ length: count }, (_, n) => ['--redirect-uri', `https://a.example/${n}`]).flat();
@@ -132,7 +132,7 @@ describe('apps', { concurrency: 2 }, () => {
     assert.equal((await postern.run([...base, ...uris(20)])).code, 0);
     assert.match((await postern.run([...CREATE, '--scope', ''])).stderr, /at least one scope/);
     const beyond = await postern.run([...CREATE, '--scope', 'profile', '--optional-scope', 'email']);
-    assert.match(beyond.stderr, /--optional-scope goes beyond --scope/);
+    assert.match(beyond.stderr, /--optional-scope may only contain scopes that --scope contains/);
   });
 
   test('list and show are readable', async (t) => {
@@ -149,7 +149,7 @@ describe('apps', { concurrency: 2 }, () => {
     );
     const show = await postern.run(['apps', 'show', client_id]);
     assert.match(show.stdout, /^Photo Wall\n {2}client_id +app_/);
-    assert.match(show.stdout, /^ {2}scope +profile email \(the user may leave out: email\)$/m);
+    assert.match(show.stdout, /^ {2}scope +profile email \(optional: email\)$/m);
     assert.match(show.stdout, /^ {2}redirect URIs +https:\/\/photos\.example\/callback$/m);
     assert.ok(show.stdout.includes(`…${client_secret.slice(-4)}, created `));
   });
@@ -162,7 +162,7 @@ describe('apps', { concurrency: 2 }, () => {
     assert.ok(disabled.stdout.endsWith(`bin/postern apps enable ${client_id}\n`));
     assert.equal(
       (await postern.run(['apps', 'disable', client_id])).stdout,
-      'Photo Wall is disabled already.\n',
+      'Photo Wall is already disabled.\n',
     );
     assert.equal((await postern.json<AppJson>(['apps', 'show', client_id])).disabled, true);
     assert.equal((await postern.json<AppJson>(['apps', 'enable', client_id])).disabled, false);
@@ -216,7 +216,7 @@ describe('apps', { concurrency: 2 }, () => {
     assert.equal(code, 1);
     assert.match(
       (JSON.parse(stderr) as { error: string }).error,
-      /0 or a time such as 30m, 24h or 7d, at most 30d/,
+      /0 or a duration such as 30m, 24h or 7d, at most 30d/,
     );
     assert.equal((await postern.json<AppJson>(['apps', 'show', client_id])).secrets.length, 1);
   });

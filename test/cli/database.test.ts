@@ -8,10 +8,10 @@ const modeOf = (path: string): number => statSync(path).mode & 0o777;
 const errorOf = (stderr: string): string => (JSON.parse(stderr) as { error: string }).error;
 
 describe('the database of the command line', { concurrency: 2 }, () => {
-  test('migrate tells what it applied, and then that nothing is missing', async (t) => {
+  test('migrate reports what it applied, and then that the schema is up to date', async (t) => {
     const postern = new Postern(t);
     assert.match((await postern.run(['migrate'])).stdout, /^Applied 001-initial\.$/m);
-    assert.equal((await postern.run(['migrate'])).stdout, 'The schema is current.\n');
+    assert.equal((await postern.run(['migrate'])).stdout, 'The schema is up to date.\n');
     assert.deepEqual(await postern.json(['migrate']), { applied: [] });
   });
 
@@ -69,7 +69,7 @@ describe('the database of the command line', { concurrency: 2 }, () => {
     const env = { POSTERN_PORT: 'x' };
     const text = await postern.run(['users', 'list'], { env });
     assert.equal(text.code, 1);
-    assert.match(text.stderr, /^postern: The configuration has a fault:\n {2}- POSTERN_PORT /);
+    assert.match(text.stderr, /^postern: 1 problem in the configuration:\n {2}- POSTERN_PORT /);
     const json = await postern.run(['users', 'list', '--json'], { env });
     assert.equal(json.code, 1);
     assert.match(errorOf(json.stderr), /POSTERN_PORT/);

@@ -45,13 +45,13 @@ describe('starting', () => {
     assert.match(stderr, new RegExp(`http://\\S+:${first.port}\\b`));
     assert.ok(stderr.includes(data));
     assert.match(stderr, /bin\/postern users create/);
-    assert.match(stderr, /key was made/);
+    assert.match(stderr, /A new key was created/);
     assert.ok(!(stdout + stderr).includes(key.trim()));
 
     const second = await PosternProcess.start(settings);
     const ended = await second.stop();
     assert.equal(readFileSync(join(data, 'secret'), 'utf8'), key);
-    assert.doesNotMatch(ended.stderr, /key was made/);
+    assert.doesNotMatch(ended.stderr, /A new key was created/);
   });
 
   test('a port in use is reported with the setting that changes it', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
-import { askPassword } from '../../src/cli/users.ts';
+import { askPassword } from '../../src/cli/terminal-input.ts';
 import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
 import { emailFault } from '../../src/protocol/email-address.ts';
 import { addUser, Postern } from '../support/command-line.ts';
@@ -34,7 +34,7 @@ describe('users', { concurrency: 2 }, () => {
     const list = await postern.run(['users', 'list']);
     assert.match(
       list.stdout,
-      /^E-MAIL +NAME +VERIFIED +STATUS +CREATED +ID\nada@example\.com +Ada Lovelace +no +active +\S/,
+      /^EMAIL +NAME +VERIFIED +STATUS +CREATED +ID\nada@example\.com +Ada Lovelace +no +active +\S/,
     );
   });
 
@@ -112,7 +112,7 @@ describe('users', { concurrency: 2 }, () => {
     const disabled = await postern.run(['users', 'disable', 'ADA@example.com']);
     assert.match(disabled.stdout, /is disabled\..*bin\/postern users enable ada@example\.com/s);
     const again = await postern.run(['users', 'disable', ADA]);
-    assert.deepEqual([again.code, again.stdout], [0, 'ada@example.com is disabled already.\n']);
+    assert.deepEqual([again.code, again.stdout], [0, 'ada@example.com is already disabled.\n']);
     assert.match((await postern.run(['users', 'list'])).stdout, / no +disabled /);
     assert.equal((await postern.json<UserJson>(['users', 'enable', ADA])).disabled, false);
     assert.equal((await postern.json<UserJson>(['users', 'verify-email', ADA])).email_verified, true);
@@ -152,14 +152,14 @@ describe('users', { concurrency: 2 }, () => {
     });
   });
 
-  test('an unknown e-mail fails and says how to find the right one', async (t) => {
+  test('an unknown email fails and says how to find the right one', async (t) => {
     const postern = new Postern(t);
     for (const command of ['disable', 'set-password', 'verify-email']) {
       const { code, stderr } = await postern.run(['users', command, 'who@example.com']);
       assert.equal(code, 1);
       assert.equal(
         stderr,
-        'postern: There is no user with the e-mail who@example.com. See all with: bin/postern users list\n',
+        'postern: There is no user with the email who@example.com. See all with: bin/postern users list\n',
       );
     }
   });
@@ -207,7 +207,7 @@ describe('asking for a password', () => {
   test('takes it twice, lets it be corrected, and echoes nothing', async () => {
     const { shown, answer } = typed('correct horsx\x7fe\rcorrect horse\r');
     assert.equal(await answer, 'correct horse');
-    assert.equal(await shown, 'Password: \nThe same again: \n');
+    assert.equal(await shown, 'Password: \nRepeat the password: \n');
   });
 
   test('refuses a bad one before asking again, and two that differ', async () => {

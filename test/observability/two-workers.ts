@@ -1,10 +1,10 @@
 /** Run by workers.test.ts: two workers that have each counted something, and the sum as their primary prints it. */
 import cluster from 'node:cluster';
 import { Metrics } from '../../src/observability/metrics.ts';
-import { ofAllWorkers } from '../../src/observability/worker-metrics.ts';
+import { workerMetrics } from '../../src/observability/worker-metrics.ts';
 
 if (cluster.isPrimary) {
-  const all = ofAllWorkers();
+  const all = workerMetrics();
   let ready = 0;
   cluster.on('message', async (_worker, message) => {
     if (message !== 'ready' || ++ready < 2) return;

@@ -24,7 +24,7 @@ test('a metrics port that cannot be had is named, and nothing starts', async (t)
     env: { POSTERN_PORT: '0', POSTERN_METRICS_PORT: '1', POSTERN_METRICS_HOST: '192.0.2.1' },
   });
   assert.equal(code, 1);
-  assert.equal(stderr, 'postern: 192.0.2.1 is no address of this machine. Set POSTERN_METRICS_HOST.\n');
+  assert.equal(stderr, 'postern: 192.0.2.1 is not an address of this machine. Set POSTERN_METRICS_HOST.\n');
 });
 
 test('metrics settings that make no sense are faults', async (t) => {

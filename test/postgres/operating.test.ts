@@ -53,7 +53,7 @@ describe('bin/postern transfer', () => {
 
     const other = await postern.run(args, { env: { POSTERN_SECRET: `another ${SECRET}` } });
     assert.equal(other.code, 1);
-    assert.match(other.stderr, /Nothing was transferred: POSTERN_SECRET is not the one/);
+    assert.match(other.stderr, /Nothing was transferred: .* signed with another secret/);
   });
 
   async function checkMoved(to: string, client: TestClient, tokens: Tokens): Promise<void> {
@@ -157,7 +157,7 @@ describe('a database restored from an older backup', () => {
 });
 
 describe('bin/postern keys', () => {
-  test('rotate: nodes open the new key before any seals with it, and the old one until its last token ended', async (t) => {
+  test('rotate: nodes verify with a new key before any signs with it, and with the old one until its last token expired', async (t) => {
     const url = await server.createDatabase();
     const postern = new Postern(t);
     const env = { POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: url };
@@ -170,18 +170,18 @@ describe('bin/postern keys', () => {
     assert.deepEqual(await postern.json(['keys', 'rotate'], { env }), { number: 2 });
     const now = Date.now();
     await Promise.all([a.reload(store.signingKeys, now), b.reload(store.signingKeys, now)]);
-    assert.equal(a.tokenSigner.signRefreshToken(link), old, 'the first key still seals');
+    assert.equal(a.tokenSigner.signRefreshToken(link), old, 'the first key still signs');
     await a.reload(store.signingKeys, now + PENDING_MS);
     const fresh = a.tokenSigner.signRefreshToken(link);
     assert.notEqual(fresh, old);
     assert.deepEqual(
       b.tokenSigner.verifyRefreshToken(fresh),
       link,
-      'a node that does not yet seal with it opens it',
+      'a node that does not yet sign with it verifies it',
     );
     assert.deepEqual(a.tokenSigner.verifyRefreshToken(old), link);
     await a.reload(store.signingKeys, now + 31 * DAY);
-    assert.equal(a.tokenSigner.verifyRefreshToken(old), undefined, 'nothing that it sealed can be alive');
+    assert.equal(a.tokenSigner.verifyRefreshToken(old), undefined, 'everything it signed has expired');
 
     const keys = await postern.json<{ number: number; state: string }[]>(['keys', 'list'], { env });
     assert.deepEqual(
@@ -201,7 +201,7 @@ describe('bin/postern keys', () => {
     const env = { POSTERN_SECRET: `another ${SECRET}`, POSTERN_DATABASE_URL };
     const refused = await postern.run(['serve'], { env });
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /belongs to another POSTERN_SECRET/);
+    assert.match(refused.stderr, /belongs to another secret/);
     assert.equal((await postern.run(['keys', 'adopt-secret'], { env })).code, 1);
     assert.deepEqual(await postern.json(['keys', 'adopt-secret', '--yes'], { env }), { adopted: true });
     assert.deepEqual(await postern.json(['keys', 'rotate'], { env }), { number: 3 });
@@ -221,12 +221,12 @@ describe('bin/postern doctor', () => {
     // The test server does not wait for its disk, and the doctor is right to mind.
     assert.deepEqual(faults(JSON.parse(stdout)), ['fsync is off.']);
     assert.match(stdout, /PostgreSQL 1\d/);
-    assert.match(stdout, /clock here and the database’s agree/);
+    assert.match(stdout, /clocks of this machine and the database agree/);
 
     const other = await postern.run(['doctor'], { env: { ...env, POSTERN_SECRET: 'a'.repeat(40) } });
     assert.equal(other.code, 1);
     assert.match(other.stdout, /FAULT +The secret does not look random/);
-    assert.match(other.stdout, /FAULT +This database belongs to another secret/);
+    assert.match(other.stdout, /FAULT +The database belongs to another secret/);
   });
 
   test('finds a database that cannot be reached, and files that others can read', async (t) => {
@@ -243,7 +243,7 @@ describe('bin/postern doctor', () => {
     await postern.withStoreReady(async () => {});
     chmodSync(postern.dataDir, 0o755);
     const open = await postern.run(['doctor', '--json']);
-    assert.deepEqual(faults(JSON.parse(open.stdout))[0], `Other accounts may use ${postern.dataDir}.`);
+    assert.deepEqual(faults(JSON.parse(open.stdout))[0], `Other accounts have access to ${postern.dataDir}.`);
   });
 });
 
@@ -256,7 +256,7 @@ describe('bin/postern serve --workers', () => {
     assert.equal(workers.length, 2);
     process.kill(workers[0]!, 'SIGKILL');
     await until(
-      () => stderr().includes(`Worker ${workers[0]} ended (SIGKILL)`) && childrenOf(child.pid!).length === 2,
+      () => stderr().includes(`Worker ${workers[0]} exited (SIGKILL)`) && childrenOf(child.pid!).length === 2,
     );
     assert.equal(await health(), 200);
     const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code)));
@@ -313,7 +313,10 @@ test('without POSTERN_SECRET, and with an address that is none, everything wrong
   const postern = new Postern(t);
   const missing = await postern.run(['serve'], { env: { POSTERN_DATABASE_URL: server.url() } });
   assert.equal(missing.code, 1);
-  assert.match(missing.stderr, /POSTERN_SECRET is missing\. With PostgreSQL every node needs the same one/);
+  assert.match(
+    missing.stderr,
+    /POSTERN_SECRET is missing\. With PostgreSQL every node needs the same secret/,
+  );
   const env = { POSTERN_DATABASE_URL: 'mysql://user:hunter2@host/db', POSTERN_DATABASE_CONNECTIONS: '0' };
   const wrong = await postern.run(['serve'], { env });
   assert.match(wrong.stderr, /POSTERN_DATABASE_URL must be sqlite:PATH or postgres:/);
