@@ -14,10 +14,10 @@ import {
   type ScopeSet,
   scopeOf,
 } from '../protocol/scope.ts';
-import type { Application, ApplicationChanges } from '../store/applications.ts';
+import type { Application, SettingsInput } from '../store/applications.ts';
 
 type ReadForm =
-  | { readonly input: ApplicationInput; readonly changes: ApplicationChanges }
+  | { readonly input: ApplicationInput; readonly changes: SettingsInput }
   | { readonly input: ApplicationInput; readonly errors: ApplicationErrors };
 
 type Fields = ReadonlyMap<string, string>;
@@ -71,7 +71,7 @@ export function readApplicationForm(form: Fields, before: ApplicationInput): Rea
     scopes: faults(scope === NO_SCOPE ? 'Choose at least one that is required or optional.' : undefined),
   };
   if (Object.values(errors).some((found) => found.length > 0)) return { input, errors };
-  const changes: ApplicationChanges = {
+  const changes: SettingsInput = {
     name: input.name,
     homepageUrl: input.homepageUrl || null,
     redirectUris: lines.map(({ uri }) => uri),

@@ -1,76 +1,73 @@
-import type { ScopeSet } from '../protocol/scope.ts';
-import { type ApplicationSecret, insertSecret, secretOf } from './application-secrets.ts';
+import { type ApplicationSecret, insertSecret, SECRET, selectSecrets } from './application-secrets.ts';
 import type { Driver, Row, Statement } from './drivers/driver.ts';
 import { rememberReplacedSecrets } from './retired-secrets.ts';
+import {
+  type InputOf,
+  json,
+  nullableNumber,
+  nullableText,
+  number,
+  type ObjectOf,
+  placeholders,
+  RowType,
+  text,
+  WritableRowType,
+} from './row-type.ts';
 import { SecretLastUsed } from './secret-last-used.ts';
 
-export type Application = {
+/** A new setting is one more column in a migration and one more line here. */
+export const SETTINGS = new WritableRowType({
+  name: text('name'),
+  homepageUrl: nullableText('homepage_url'),
+  redirectUris: json<readonly string[]>('redirect_uris'),
+  /** Every scope the application may ask for. The user may leave out those in `optionalScope`. */
+  scope: number('scope'),
+  optionalScope: number('optional_scope'),
+});
+
+const APPLICATION = new RowType({
+  clientId: text('client_id'),
+  ownerId: text('owner_id'),
+  ...SETTINGS.fields,
+  createdAt: number('created_at'),
+  updatedAt: number('updated_at'),
+  disabledAt: nullableNumber('disabled_at'),
+  /** The owner cannot enable an application that the operator disabled. */
+  disabledBy: nullableText<'owner' | 'operator'>('disabled_by'),
+});
+
+export type Application = ObjectOf<typeof APPLICATION> & { readonly secrets: readonly ApplicationSecret[] };
+
+/** Settings as a form or the command line gives them. */
+export type SettingsInput = InputOf<typeof SETTINGS>;
+
+export type NewApplication = SettingsInput & {
   readonly clientId: string;
   readonly ownerId: string;
-  readonly name: string;
-  readonly homepageUrl: string | null;
-  readonly redirectUris: readonly string[];
-  /** Every scope it may ask for; those in `optionalScope` the user may leave out. */
-  readonly scope: ScopeSet;
-  readonly optionalScope: ScopeSet;
-  readonly createdAt: number;
-  readonly updatedAt: number;
-  readonly disabledAt: number | null;
-  /** What the operator disabled its owner cannot enable. */
-  readonly disabledBy: 'owner' | 'operator' | null;
-  readonly secrets: readonly ApplicationSecret[];
+  readonly secret: string;
+  readonly now: number;
 };
 
-export type NewApplication = Pick<
-  Application,
-  'clientId' | 'ownerId' | 'name' | 'redirectUris' | 'scope' | 'optionalScope'
-> & { readonly homepageUrl?: string | null; readonly secret: string; readonly now: number };
+export const SELECT_APPLICATIONS = `SELECT ${APPLICATION.columns} FROM applications`;
 
-export type ApplicationChanges = Pick<
-  Application,
-  'name' | 'homepageUrl' | 'redirectUris' | 'scope' | 'optionalScope'
->;
+const applicationOf = (row: Row, secrets: readonly Row[]): Application => ({
+  ...APPLICATION.read(row),
+  secrets: secrets.map((secret) => SECRET.read(secret)),
+});
 
-export const APPLICATION_COLUMNS = `client_id, owner_id, name, homepage_url, redirect_uris, scope, optional_scope,
-  created_at, updated_at, disabled_at, disabled_by`;
-
-export function insertApplication(application: NewApplication): Statement {
-  const {
-    clientId,
-    ownerId,
-    name,
-    homepageUrl = null,
-    redirectUris,
-    scope,
-    optionalScope,
-    now,
-  } = application;
-  const uris = JSON.stringify(redirectUris);
-  return {
-    sql: `INSERT INTO applications
-        (client_id, owner_id, name, homepage_url, redirect_uris, scope, optional_scope, created_at, updated_at)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)`,
-    values: [clientId, ownerId, name, homepageUrl, uris, scope, optionalScope, now],
-  };
+/** `secrets` may be those of all the applications, in any order of the applications. */
+export function applicationsOf(rows: readonly Row[], secrets: readonly Row[]): Application[] {
+  const byClient = Map.groupBy(secrets, (row) => row.client_id);
+  return rows.map((row) => applicationOf(row, byClient.get(row.client_id!) ?? []));
 }
 
-const nullableNumber = (value: Row[string] | undefined): number | null =>
-  value === null ? null : Number(value);
-
-export function applicationOf(row: Row, secrets: readonly Row[]): Application {
+export function insertApplication(application: NewApplication): Statement {
+  const { clientId, ownerId, now } = application;
+  const values = [clientId, ownerId, ...SETTINGS.write(application), now, now];
   return {
-    clientId: row.client_id as string,
-    ownerId: row.owner_id as string,
-    name: row.name as string,
-    homepageUrl: row.homepage_url as string | null,
-    redirectUris: JSON.parse(row.redirect_uris as string) as string[],
-    scope: Number(row.scope),
-    optionalScope: Number(row.optional_scope),
-    createdAt: Number(row.created_at),
-    updatedAt: Number(row.updated_at),
-    disabledAt: nullableNumber(row.disabled_at),
-    disabledBy: row.disabled_by as Application['disabledBy'],
-    secrets: secrets.map(secretOf),
+    sql: `INSERT INTO applications (client_id, owner_id, ${SETTINGS.columns}, created_at, updated_at)
+      VALUES (${placeholders(values.length)})`,
+    values,
   };
 }
 
@@ -102,14 +99,12 @@ export class SqlApplications {
   async #load(clientId: string): Promise<Application | undefined> {
     if (!CLIENT_ID.test(clientId)) return undefined;
     const cache = this.#cache;
-    const [rows, secrets] = await Promise.all([
-      this.#driver.read(`SELECT ${APPLICATION_COLUMNS} FROM applications WHERE client_id = $1`, [clientId]),
-      this.#driver.read('SELECT * FROM application_secrets WHERE client_id = $1 ORDER BY created_at, id', [
-        clientId,
-      ]),
+    const [[row], secrets] = await Promise.all([
+      this.#driver.read(`${SELECT_APPLICATIONS} WHERE client_id = $1`, [clientId]),
+      this.#driver.read(selectSecrets('client_id = $1'), [clientId]),
     ]);
-    if (!rows[0]) return undefined;
-    const application = applicationOf(rows[0], secrets);
+    if (!row) return undefined;
+    const application = applicationOf(row, secrets);
     // A change during the read has put a new map in place: what was read before it must not be kept.
     if (cache === this.#cache) {
       if (cache.size >= MAX_CACHED) cache.clear();
@@ -129,11 +124,10 @@ export class SqlApplications {
 
   async list(): Promise<Application[]> {
     const [rows, secrets] = await Promise.all([
-      this.#driver.read(`SELECT ${APPLICATION_COLUMNS} FROM applications ORDER BY created_at, client_id`),
-      this.#driver.read('SELECT * FROM application_secrets ORDER BY created_at, id'),
+      this.#driver.read(`${SELECT_APPLICATIONS} ORDER BY created_at, client_id`),
+      this.#driver.read(selectSecrets('true')),
     ]);
-    const byClient = Map.groupBy(secrets, (row) => row.client_id);
-    return rows.map((row) => applicationOf(row, byClient.get(row.client_id!) ?? []));
+    return applicationsOf(rows, secrets);
   }
 
   async create(application: NewApplication): Promise<void> {

@@ -1,6 +1,6 @@
 import { type RateWindow, RateWindows } from '../protocol/rate-window.ts';
 import { batchableUpdate } from './drivers/batchable-statement.ts';
-import type { Columns, Driver, Value } from './drivers/driver.ts';
+import type { Driver, RowArray, Value } from './drivers/driver.ts';
 
 export interface CounterStore {
   /** Counts one more under this key, over all nodes. A window that opens now begins at `opensAt`. */
@@ -133,7 +133,7 @@ export class SharedCounters implements CounterStore {
     }
   }
 
-  async #firstHit(values: readonly Value[]): Promise<Columns> {
+  async #firstHit(values: readonly Value[]): Promise<RowArray> {
     const [row] = await this.#driver.write(FIRST_HIT, values);
     return [row!.started_at!, row!.count!];
   }

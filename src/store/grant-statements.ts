@@ -1,7 +1,8 @@
 import { SCOPE_NAMES, scopeOf } from '../protocol/scope.ts';
 import { batchableSelect, batchableUpdate } from './drivers/batchable-statement.ts';
+import { PROFILE } from './users.ts';
 
-const USER_ENABLED = 'EXISTS (SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL)';
+export const USER_ENABLED = 'EXISTS (SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL)';
 
 export const CREATE = `
   INSERT INTO grants (user_id, id, client_id, scope, generation, expires_at, redirect_uri, code_challenge, created_at)
@@ -36,11 +37,6 @@ export const ROTATE = batchableUpdate(
     returning: 'scope',
   },
 );
-
-export const CLASSIFY = `
-  SELECT generation, client_id, scope, expires_at, last_used_at, redirect_uri, code_challenge, revoked_at,
-    revoked_reason, ${USER_ENABLED} AS user_enabled
-  FROM grants WHERE user_id = $1 AND id = $2`;
 
 /** A replay that is right in everything but its time: then the code or what it bought is in other hands. */
 export const REVOKE_REPLAYED = `
@@ -97,8 +93,7 @@ export const CONNECTIONS = `
 
 /** A token ahead of its grant comes from a life that a restored backup does not know: refused. */
 export const READ_ACCESS = batchableSelect(['text', 'text', 'integer'], {
-  select:
-    'g.client_id, u.id, u.email, u.email_verified_at, u.name, u.preferred_username, u.picture, u.locale, u.updated_at',
+  select: `g.client_id, ${PROFILE.columnsOf('u')}`,
   from: 'grants g JOIN users u ON u.id = g.user_id',
   where: `g.user_id = $1 AND g.id = $2 AND g.generation >= $3 AND g.revoked_at IS NULL AND u.disabled_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM revoked_access_tokens r

@@ -1,9 +1,8 @@
 import type { Profile } from '../protocol/claims.ts';
 import type { GrantRef } from '../protocol/credentials.ts';
 import type { ScopeSet } from '../protocol/scope.ts';
-import type { Columns, Driver, Row, Value } from './drivers/driver.ts';
+import type { Driver, Row, Value } from './drivers/driver.ts';
 import {
-  CLASSIFY,
   CODE_IS_LIVE,
   CONNECTIONS,
   CREATE,
@@ -19,7 +18,10 @@ import {
   ROTATE,
   SWEEP,
   SWEEP_RANGE,
+  USER_ENABLED,
 } from './grant-statements.ts';
+import { nullableNumber, nullableText, number, type ObjectOf, RowType, text } from './row-type.ts';
+import { PROFILE } from './users.ts';
 
 export type NewGrant = {
   readonly userId: string;
@@ -91,46 +93,41 @@ export type AccessRead =
   | { readonly outcome: 'live'; readonly clientId: string; readonly user: Profile }
   | { readonly outcome: 'refused' };
 
-/** All live grants of one application for one user, seen as one. */
-export type Connection = {
-  readonly clientId: string;
-  readonly scope: ScopeSet;
-  readonly since: number;
-  readonly lastUsedAt: number;
-};
-
 export type SweepPosition = { readonly userId: string; readonly grantId: string };
 /** `next` is undefined at the end of the table. */
 export type SweptRange = { readonly removed: number; readonly next: SweepPosition | undefined };
 /** `live` is how many of the grants looked at were neither expired nor cut. */
 export type SweptGrants = SweptRange & { readonly live: number };
 
-/** A grant as an attempt that failed found it: what an application's request log tells of the failure. */
-export type GrantState = {
-  readonly clientId: string;
-  readonly generation: number;
-  readonly scope: number;
-  /** Of the live link. */
-  readonly expiresAt: number;
-  readonly lastUsedAt: number | null;
-  /** What the code is bound to; null once that is of no use any more. */
-  readonly redirectUri: string | null;
-  readonly codeChallenge: string | null;
-  readonly revokedAt: number | null;
-  readonly revokedReason: RevokedReason | null;
-};
-
-/** The user, from a row of READ_ACCESS. */
-const profileIn = (row: Columns): Profile => ({
-  id: row[1] as string,
-  email: row[2] as string,
-  emailVerified: row[3] !== null,
-  name: row[4] as string | null,
-  preferredUsername: row[5] as string | null,
-  picture: row[6] as string | null,
-  locale: row[7] as string | null,
-  updatedAt: Number(row[8]),
+const GRANT_STATE = new RowType({
+  clientId: text('client_id'),
+  generation: number('generation'),
+  scope: number('scope'),
+  /** Expiry of the current credential. */
+  expiresAt: number('expires_at'),
+  lastUsedAt: nullableNumber('last_used_at'),
+  /** What the code is bound to; null once that is of no more use. */
+  redirectUri: nullableText('redirect_uri'),
+  codeChallenge: nullableText('code_challenge'),
+  revokedAt: nullableNumber('revoked_at'),
+  revokedReason: nullableText<RevokedReason>('revoked_reason'),
 });
+
+/** A grant as a failed attempt found it, for the application's request log. */
+export type GrantState = ObjectOf<typeof GRANT_STATE>;
+
+const CLASSIFY = `
+  SELECT ${GRANT_STATE.columns}, ${USER_ENABLED} AS user_enabled FROM grants WHERE user_id = $1 AND id = $2`;
+
+const CONNECTION = new RowType({
+  clientId: text('client_id'),
+  scope: number('scope'),
+  since: number('since'),
+  lastUsedAt: number('last_used_at'),
+});
+
+/** All live grants of one application for one user, seen as one. */
+export type Connection = ObjectOf<typeof CONNECTION>;
 
 export class SqlGrants {
   readonly #driver: Driver;
@@ -166,7 +163,7 @@ export class SqlGrants {
     const { ref, clientId, redirectUri, codeChallenge, now } = redemption;
     const row = await this.#classify(ref);
     if (!row) return { outcome: 'refused', reason: 'unknown' };
-    const grant = grantStateOf(row);
+    const grant = GRANT_STATE.read(row);
     if (grant.generation === 0) {
       if (row.client_id !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
       if (row.redirect_uri !== redirectUri)
@@ -196,7 +193,7 @@ export class SqlGrants {
   async #explainRotation({ ref, clientId, scope, now }: Rotation): Promise<RotationOutcome> {
     const row = await this.#classify(ref);
     if (!row) return { outcome: 'refused', reason: 'unknown' };
-    const grant = grantStateOf(row);
+    const grant = GRANT_STATE.read(row);
     const { generation } = grant;
     if (generation > ref.generation) {
       const values = [ref.userId, ref.grantId, ref.generation, now];
@@ -228,12 +225,7 @@ export class SqlGrants {
   /** The applications that can act for the user now, each once however many grants it has. */
   async connections(userId: string, now: number, accessLiveSince: number): Promise<Connection[]> {
     const rows = await this.#driver.read(CONNECTIONS, [userId, now, accessLiveSince]);
-    return rows.map((row) => ({
-      clientId: row.client_id as string,
-      scope: Number(row.scope),
-      since: Number(row.since),
-      lastUsedAt: Number(row.last_used_at),
-    }));
+    return rows.map((row) => CONNECTION.read(row));
   }
 
   /** Revokes every grant that the user gave the application; returns how many. */
@@ -245,7 +237,7 @@ export class SqlGrants {
   async readAccess({ userId, grantId, generation }: GrantRef): Promise<AccessRead> {
     const row = await this.#driver.runBatched(READ_ACCESS, [userId, grantId, generation]);
     if (!row) return { outcome: 'refused' };
-    return { outcome: 'live', clientId: row[0] as string, user: profileIn(row) };
+    return { outcome: 'live', clientId: row[0] as string, user: PROFILE.readArray(row, 1) };
   }
 
   /**
@@ -304,21 +296,4 @@ function staleness(row: Row, now: number): RefusedReason {
   if (Number(row.expires_at) <= now) return 'expired';
   if (!row.user_enabled) return 'user_disabled';
   return 'unknown';
-}
-
-const nullableNumber = (value: Row[string] | undefined): number | null =>
-  value === null || value === undefined ? null : Number(value);
-
-function grantStateOf(row: Row): GrantState {
-  return {
-    clientId: row.client_id as string,
-    generation: Number(row.generation),
-    scope: Number(row.scope),
-    expiresAt: Number(row.expires_at),
-    lastUsedAt: nullableNumber(row.last_used_at),
-    redirectUri: row.redirect_uri as string | null,
-    codeChallenge: row.code_challenge as string | null,
-    revokedAt: nullableNumber(row.revoked_at),
-    revokedReason: row.revoked_reason as RevokedReason | null,
-  };
 }

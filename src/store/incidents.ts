@@ -1,5 +1,6 @@
-import type { Driver, Row } from './drivers/driver.ts';
+import type { Driver } from './drivers/driver.ts';
 import type { LogEntry } from './request-log.ts';
+import { json, number, type ObjectOf, placeholders, text, WritableRowType } from './row-type.ts';
 
 /** One time that a credential of a grant was shown. */
 export type Presentation = Pick<
@@ -7,22 +8,20 @@ export type Presentation = Pick<
   'id' | 'at' | 'endpoint' | 'error' | 'reason' | 'generation' | 'address' | 'userAgent'
 >;
 
-export type Incident = {
-  readonly clientId: string;
-  /** The id of the request that cut the grant. */
-  readonly id: string;
-  readonly at: number;
-  readonly kind: 'refresh_token_reuse' | 'code_replay';
-  readonly grantTail: string;
-  /** The link that came twice. */
-  readonly generation: number;
-  readonly presentations: readonly Presentation[];
-};
+const INCIDENT = new WritableRowType({
+  clientId: text('client_id'),
+  /** The id of the request at which the grant was revoked. */
+  id: text('id'),
+  at: number('at'),
+  kind: text<'refresh_token_reuse' | 'code_replay'>('kind'),
+  grantTail: text('grant_tail'),
+  /** The generation that was presented twice. */
+  generation: number('generation'),
+  presentations: json<readonly Presentation[]>('presentations'),
+});
 
-const RECORD = `
-  INSERT INTO incidents (client_id, id, at, kind, grant_tail, generation, presentations)
-  VALUES ($1, $2, $3, $4, $5, $6, $7)
-  ON CONFLICT DO NOTHING`;
+/** A grant revoked because a credential of it was presented twice. */
+export type Incident = ObjectOf<typeof INCIDENT>;
 
 export class SqlIncidents {
   readonly #driver: Driver;
@@ -32,21 +31,22 @@ export class SqlIncidents {
   }
 
   async record(incident: Incident): Promise<void> {
-    const { clientId, id, at, kind, grantTail, generation, presentations } = incident;
-    const values = [clientId, id, at, kind, grantTail, generation, JSON.stringify(presentations)];
-    await this.#driver.write(RECORD, values);
+    const values = INCIDENT.write(incident);
+    const sql = `INSERT INTO incidents (${INCIDENT.columns}) VALUES (${placeholders(values.length)})
+      ON CONFLICT DO NOTHING`;
+    await this.#driver.write(sql, values);
   }
 
   /** Newest first. */
   async list(clientId: string, limit: number): Promise<Incident[]> {
-    const sql = 'SELECT * FROM incidents WHERE client_id = $1 ORDER BY id DESC LIMIT $2';
-    return (await this.#driver.read(sql, [clientId, limit])).map(incidentOf);
+    const sql = `SELECT ${INCIDENT.columns} FROM incidents WHERE client_id = $1 ORDER BY id DESC LIMIT $2`;
+    return (await this.#driver.read(sql, [clientId, limit])).map((row) => INCIDENT.read(row));
   }
 
   async find(clientId: string, id: string): Promise<Incident | undefined> {
-    const sql = 'SELECT * FROM incidents WHERE client_id = $1 AND id = $2';
+    const sql = `SELECT ${INCIDENT.columns} FROM incidents WHERE client_id = $1 AND id = $2`;
     const [row] = await this.#driver.read(sql, [clientId, id]);
-    return row && incidentOf(row);
+    return row && INCIDENT.read(row);
   }
 
   async sweep(limit: number, before: number): Promise<void> {
@@ -54,16 +54,4 @@ export class SqlIncidents {
         SELECT client_id, id FROM incidents WHERE at <= $1 LIMIT $2)`;
     await this.#driver.write(sql, [before, limit]);
   }
-}
-
-function incidentOf(row: Row): Incident {
-  return {
-    clientId: row.client_id as string,
-    id: row.id as string,
-    at: Number(row.at),
-    kind: row.kind as Incident['kind'],
-    grantTail: row.grant_tail as string,
-    generation: Number(row.generation),
-    presentations: JSON.parse(row.presentations as string) as Presentation[],
-  };
 }

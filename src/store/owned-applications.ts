@@ -1,13 +1,14 @@
 import { MAX_SECRETS } from '../protocol/application.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
-import { insertSecret } from './application-secrets.ts';
+import { insertSecret, selectSecrets } from './application-secrets.ts';
 import {
-  APPLICATION_COLUMNS,
   type Application,
-  type ApplicationChanges,
-  applicationOf,
+  applicationsOf,
   insertApplication,
   type NewApplication,
+  SELECT_APPLICATIONS,
+  SETTINGS,
+  type SettingsInput,
   type SqlApplications,
 } from './applications.ts';
 import { type Driver, DuplicateKey, type Row, type Statement } from './drivers/driver.ts';
@@ -66,31 +67,24 @@ export class SqlOwnedApplications {
 
   async list(): Promise<Application[]> {
     const [rows, secrets] = await Promise.all([
+      this.#driver.read(`${SELECT_APPLICATIONS} WHERE owner_id = $1 ORDER BY created_at DESC, client_id`, [
+        this.#ownerId,
+      ]),
       this.#driver.read(
-        `SELECT ${APPLICATION_COLUMNS} FROM applications WHERE owner_id = $1 ORDER BY created_at DESC, client_id`,
-        [this.#ownerId],
-      ),
-      this.#driver.read(
-        `SELECT * FROM application_secrets WHERE client_id IN (SELECT client_id FROM applications WHERE owner_id = $1)
-          ORDER BY created_at, id`,
+        selectSecrets('client_id IN (SELECT client_id FROM applications WHERE owner_id = $1)'),
         [this.#ownerId],
       ),
     ]);
-    const byClient = Map.groupBy(secrets, (row) => row.client_id);
-    return rows.map((row) => this.#read(row, byClient.get(row.client_id!) ?? []));
+    return this.#read(rows, secrets);
   }
 
   async find(clientId: string): Promise<Application | undefined> {
-    const [[row], secrets] = await Promise.all([
-      this.#driver.read(
-        `SELECT ${APPLICATION_COLUMNS} FROM applications WHERE client_id = $1 AND owner_id = $2`,
-        [clientId, this.#ownerId],
-      ),
-      this.#driver.read('SELECT * FROM application_secrets WHERE client_id = $1 ORDER BY created_at, id', [
-        clientId,
-      ]),
+    const values = [clientId, this.#ownerId];
+    const [rows, secrets] = await Promise.all([
+      this.#driver.read(`${SELECT_APPLICATIONS} WHERE client_id = $1 AND owner_id = $2`, values),
+      this.#driver.read(selectSecrets(`client_id = $1 AND ${OWNED}`), values),
     ]);
-    return row && this.#read(row, secrets);
+    return this.#read(rows, secrets)[0];
   }
 
   async create(application: Omit<NewApplication, 'ownerId'>, formId: string): Promise<CreationOutcome> {
@@ -123,13 +117,13 @@ export class SqlOwnedApplications {
     return row?.client_id as string | undefined;
   }
 
-  async edit(clientId: string, changes: ApplicationChanges, now: number): Promise<boolean> {
-    const { name, homepageUrl, redirectUris, scope, optionalScope } = changes;
+  /** Changes the given settings and leaves the others as they are. */
+  async edit(clientId: string, changes: Partial<SettingsInput>, now: number): Promise<boolean> {
+    const { sql, values } = SETTINGS.assign(changes, 4);
     return this.#changed(
-      `UPDATE applications SET name = $3, homepage_url = $4, redirect_uris = $5, scope = $6, optional_scope = $7,
-          updated_at = $8
+      `UPDATE applications SET ${['updated_at = $3', ...sql].join(', ')}
         WHERE client_id = $1 AND owner_id = $2 RETURNING client_id`,
-      [clientId, this.#ownerId, name, homepageUrl, JSON.stringify(redirectUris), scope, optionalScope, now],
+      [clientId, this.#ownerId, now, ...values],
     );
   }
 
@@ -197,12 +191,15 @@ export class SqlOwnedApplications {
     return rows!.length > 0;
   }
 
-  #read(row: Row, secrets: readonly Row[]): Application {
-    const application = applicationOf(row, secrets);
-    const fresh = application.secrets.map((secret) => ({
-      ...secret,
-      lastUsedAt: this.#applications.secretLastUsed.unwritten(secret.id) ?? secret.lastUsedAt,
+  /** With the last use of each secret as this process knows it: writing it may be up to a minute late. */
+  #read(rows: readonly Row[], secrets: readonly Row[]): Application[] {
+    const { secretLastUsed } = this.#applications;
+    return applicationsOf(rows, secrets).map((application) => ({
+      ...application,
+      secrets: application.secrets.map((secret) => ({
+        ...secret,
+        lastUsedAt: secretLastUsed.unwritten(secret.id) ?? secret.lastUsedAt,
+      })),
     }));
-    return { ...application, secrets: fresh };
   }
 }

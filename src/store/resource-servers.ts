@@ -1,14 +1,18 @@
 import { hashClientSecret } from '../protocol/client-secret.ts';
 import type { Driver, Row, Statement } from './drivers/driver.ts';
+import { number, type ObjectOf, placeholders, text, WritableRowType } from './row-type.ts';
 
-export type ResourceServer = {
-  readonly id: string;
-  readonly name: string;
-  readonly secretHash: string;
-  /** The last four characters of its secret, to tell one from another. */
-  readonly secretTail: string;
-  readonly createdAt: number;
-};
+const RESOURCE_SERVER = new WritableRowType({
+  id: text('id'),
+  name: text('name'),
+  secretHash: text('secret_hash'),
+  /** The last four characters, by which the operator recognises the secret. */
+  secretTail: text('secret_tail'),
+  createdAt: number('created_at'),
+});
+
+/** One of the platform's own APIs. */
+export type ResourceServer = ObjectOf<typeof RESOURCE_SERVER>;
 
 export type NewResourceServer = Pick<ResourceServer, 'id' | 'name'> & {
   readonly secret: string;
@@ -46,15 +50,22 @@ export class SqlResourceServers {
   }
 
   async list(): Promise<ResourceServer[]> {
-    const rows = await this.#driver.read('SELECT * FROM resource_servers ORDER BY created_at, id');
-    return rows.map(resourceServerOf);
+    const sql = `SELECT ${RESOURCE_SERVER.columns} FROM resource_servers ORDER BY created_at, id`;
+    return (await this.#driver.read(sql)).map((row) => RESOURCE_SERVER.read(row));
   }
 
   async create({ id, name, secret, now }: NewResourceServer): Promise<void> {
+    const secretHash = hashClientSecret(secret);
+    const values = RESOURCE_SERVER.write({
+      id,
+      name,
+      secretHash,
+      secretTail: secret.slice(-4),
+      createdAt: now,
+    });
     await this.#change({
-      sql: `INSERT INTO resource_servers (id, name, secret_hash, secret_tail, created_at)
-        VALUES ($1, $2, $3, $4, $5)`,
-      values: [id, name, hashClientSecret(secret), secret.slice(-4), now],
+      sql: `INSERT INTO resource_servers (${RESOURCE_SERVER.columns}) VALUES (${placeholders(values.length)})`,
+      values,
     });
   }
 
@@ -72,14 +83,4 @@ export class SqlResourceServers {
   #forget(): void {
     this.#all = undefined;
   }
-}
-
-function resourceServerOf(row: Row): ResourceServer {
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    secretHash: row.secret_hash as string,
-    secretTail: row.secret_tail as string,
-    createdAt: Number(row.created_at),
-  };
 }

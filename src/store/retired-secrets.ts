@@ -1,6 +1,12 @@
 import type { Driver, Statement } from './drivers/driver.ts';
+import { number, type ObjectOf, RowType, text } from './row-type.ts';
 
-export type RetiredSecret = { readonly retiredAt: number; readonly retiredReason: 'removed' | 'expired' };
+const RETIRED_SECRET = new RowType({
+  retiredAt: number('retired_at'),
+  retiredReason: text<'removed' | 'expired'>('retired_reason'),
+});
+
+type RetiredSecret = ObjectOf<typeof RETIRED_SECRET>;
 
 /**
  * A secret that is removed leaves its hash behind for a while: a request that still brings it can then be
@@ -57,11 +63,9 @@ export class SqlRetiredSecrets {
   }
 
   async find(clientId: string, hash: string): Promise<RetiredSecret | undefined> {
-    const sql = 'SELECT retired_at, retired_reason FROM retired_secrets WHERE client_id = $1 AND hash = $2';
+    const sql = `SELECT ${RETIRED_SECRET.columns} FROM retired_secrets WHERE client_id = $1 AND hash = $2`;
     const [row] = await this.#driver.read(sql, [clientId, hash]);
-    if (!row) return undefined;
-    const retiredReason = row.retired_reason as RetiredSecret['retiredReason'];
-    return { retiredAt: Number(row.retired_at), retiredReason };
+    return row && RETIRED_SECRET.read(row);
   }
 
   async sweep(limit: number, before: number): Promise<void> {

@@ -1,5 +1,15 @@
 import type { Driver } from './drivers/driver.ts';
 import type { RevokedReason } from './grants.ts';
+import {
+  type InputOf,
+  nullableText,
+  number,
+  type ObjectOf,
+  placeholders,
+  RowType,
+  text,
+  WritableRowType,
+} from './row-type.ts';
 
 export type SecurityEventKind =
   | 'signed_up'
@@ -14,28 +24,22 @@ export type SecurityEventKind =
   | 'disconnected'
   | Extract<RevokedReason, 'refresh_token_reuse' | 'code_replay'>;
 
-export type SecurityEvent = {
-  readonly at: number;
-  readonly kind: SecurityEventKind;
-  readonly clientId: string | null;
-  readonly address: string;
-  readonly userAgent: string;
-};
+const EVENT = new RowType({
+  at: number('happened_at'),
+  kind: text<SecurityEventKind>('kind'),
+  clientId: nullableText('client_id'),
+  address: text('address'),
+  userAgent: text('user_agent'),
+});
 
+const NEW_EVENT = new WritableRowType({ ...EVENT.fields, userId: text('user_id'), id: text('id') });
+
+export type SecurityEvent = ObjectOf<typeof EVENT>;
 /** Two events of one id are one event. */
-export type NewSecurityEvent = Omit<SecurityEvent, 'clientId'> & {
-  readonly userId: string;
-  readonly id: string;
-  readonly clientId?: string;
-};
+type NewSecurityEvent = InputOf<typeof NEW_EVENT>;
 
 /** So many are kept of each user: whoever makes many must not be able to fill the disk. */
 const MAX_PER_USER = 100;
-
-const INSERT = `
-  INSERT INTO security_events (user_id, id, happened_at, kind, client_id, address, user_agent)
-  VALUES ($1, $2, $3, $4, $5, $6, $7)
-  ON CONFLICT DO NOTHING`;
 
 const FORGET_OLD = `
   DELETE FROM security_events WHERE user_id = $1 AND happened_at < (
@@ -50,24 +54,21 @@ export class SqlSecurityEvents {
   }
 
   async record(event: NewSecurityEvent): Promise<void> {
-    const { userId, id, at, kind, clientId = null, address, userAgent } = event;
+    const values = NEW_EVENT.write(event);
     await this.#driver.transaction([
-      { sql: INSERT, values: [userId, id, at, kind, clientId, address, userAgent] },
-      { sql: FORGET_OLD, values: [userId, MAX_PER_USER] },
+      {
+        sql: `INSERT INTO security_events (${NEW_EVENT.columns}) VALUES (${placeholders(values.length)})
+          ON CONFLICT DO NOTHING`,
+        values,
+      },
+      { sql: FORGET_OLD, values: [event.userId, MAX_PER_USER] },
     ]);
   }
 
   async list(userId: string, limit: number): Promise<SecurityEvent[]> {
-    const sql = `SELECT happened_at, kind, client_id, address, user_agent FROM security_events
+    const sql = `SELECT ${EVENT.columns} FROM security_events
       WHERE user_id = $1 ORDER BY happened_at DESC, id LIMIT $2`;
-    const rows = await this.#driver.read(sql, [userId, limit]);
-    return rows.map((row) => ({
-      at: Number(row.happened_at),
-      kind: row.kind as SecurityEventKind,
-      clientId: row.client_id as string | null,
-      address: row.address as string,
-      userAgent: row.user_agent as string,
-    }));
+    return (await this.#driver.read(sql, [userId, limit])).map((row) => EVENT.read(row));
   }
 
   async sweep(limit: number, before: number): Promise<number> {

@@ -1,4 +1,5 @@
 import type { Driver } from './drivers/driver.ts';
+import { number, type ObjectOf, RowType, text } from './row-type.ts';
 import type { SqlUsers, User } from './users.ts';
 
 export type NewSession = {
@@ -10,7 +11,14 @@ export type NewSession = {
   readonly userAgent: string;
 };
 
-export type Session = Pick<NewSession, 'idHash' | 'address' | 'userAgent'> & { readonly createdAt: number };
+const SESSION = new RowType({
+  idHash: text('id_hash'),
+  createdAt: number('created_at'),
+  address: text('address'),
+  userAgent: text('user_agent'),
+});
+
+export type Session = ObjectOf<typeof SESSION>;
 
 export class SqlSessions {
   readonly #driver: Driver;
@@ -43,15 +51,9 @@ export class SqlSessions {
 
   /** The user's live sessions, newest first. */
   async list(userId: string, now: number): Promise<Session[]> {
-    const sql = `SELECT id_hash, created_at, address, user_agent FROM sessions
+    const sql = `SELECT ${SESSION.columns} FROM sessions
       WHERE user_id = $1 AND expires_at > $2 ORDER BY created_at DESC, id_hash LIMIT 100`;
-    const rows = await this.#driver.read(sql, [userId, now]);
-    return rows.map((row) => ({
-      idHash: row.id_hash as string,
-      createdAt: Number(row.created_at),
-      address: row.address as string,
-      userAgent: row.user_agent as string,
-    }));
+    return (await this.#driver.read(sql, [userId, now])).map((row) => SESSION.read(row));
   }
 
   /** False when the session is not this user's. */

@@ -1,32 +1,36 @@
 import type { Driver } from './drivers/driver.ts';
+import { number, type ObjectOf, text, WritableRowType } from './row-type.ts';
 
-/** Requests of one hour with one result. */
-export type UsageHour = {
-  readonly clientId: string;
-  readonly hour: number;
+const HOUR = new WritableRowType({
+  clientId: text('client_id'),
+  hour: number('hour'),
   /** Empty for a success. */
-  readonly reason: string;
-  readonly requests: number;
-  /** How much of the limit was used at most. */
-  readonly peak: number;
-};
+  reason: text('reason'),
+  requests: number('requests'),
+  /** The highest use of the rate limit. */
+  peak: number('peak'),
+});
 
+const REGISTER = new WritableRowType({
+  clientId: text('client_id'),
+  day: number('day'),
+  register: number('register'),
+  value: number('value'),
+});
+
+/** The requests of one hour with one result. */
+export type UsageHour = ObjectOf<typeof HOUR>;
 /** One register of a day's sketch of its users (src/protocol/distinct-count.ts). */
-export type UserRegister = {
-  readonly clientId: string;
-  readonly day: number;
-  readonly register: number;
-  readonly value: number;
-};
+export type UserRegister = ObjectOf<typeof REGISTER>;
 
 const ADD_HOUR = `
-  INSERT INTO usage_hours (client_id, hour, reason, requests, peak) VALUES ($1, $2, $3, $4, $5)
+  INSERT INTO usage_hours (${HOUR.columns}) VALUES ($1, $2, $3, $4, $5)
   ON CONFLICT (client_id, hour, reason) DO UPDATE SET
     requests = usage_hours.requests + excluded.requests,
     peak = CASE WHEN excluded.peak > usage_hours.peak THEN excluded.peak ELSE usage_hours.peak END`;
 
 const RAISE_REGISTER = `
-  INSERT INTO usage_users (client_id, day, register, value) VALUES ($1, $2, $3, $4)
+  INSERT INTO usage_users (${REGISTER.columns}) VALUES ($1, $2, $3, $4)
   ON CONFLICT (client_id, day, register) DO UPDATE SET value = excluded.value
     WHERE excluded.value > usage_users.value`;
 
@@ -42,37 +46,22 @@ export class SqlUsage {
   }
 
   async addHours(hours: readonly UsageHour[]): Promise<void> {
-    await this.#each(hours, ({ clientId, hour, reason, requests, peak }) =>
-      this.#driver.write(ADD_HOUR, [clientId, hour, reason, requests, peak]),
-    );
+    await this.#each(hours, (hour) => this.#driver.write(ADD_HOUR, HOUR.write(hour)));
   }
 
   async raiseRegisters(registers: readonly UserRegister[]): Promise<void> {
-    await this.#each(registers, ({ clientId, day, register, value }) =>
-      this.#driver.write(RAISE_REGISTER, [clientId, day, register, value]),
-    );
+    await this.#each(registers, (register) => this.#driver.write(RAISE_REGISTER, REGISTER.write(register)));
   }
 
   async hours(clientId: string, since: number): Promise<UsageHour[]> {
-    const sql = `SELECT hour, reason, requests, peak FROM usage_hours
+    const sql = `SELECT ${HOUR.columns} FROM usage_hours
       WHERE client_id = $1 AND hour >= $2 ORDER BY hour, reason`;
-    return (await this.#driver.read(sql, [clientId, since])).map((row) => ({
-      clientId,
-      hour: Number(row.hour),
-      reason: row.reason as string,
-      requests: Number(row.requests),
-      peak: Number(row.peak),
-    }));
+    return (await this.#driver.read(sql, [clientId, since])).map((row) => HOUR.read(row));
   }
 
   async registers(clientId: string, since: number): Promise<UserRegister[]> {
-    const sql = 'SELECT day, register, value FROM usage_users WHERE client_id = $1 AND day >= $2';
-    return (await this.#driver.read(sql, [clientId, since])).map((row) => ({
-      clientId,
-      day: Number(row.day),
-      register: Number(row.register),
-      value: Number(row.value),
-    }));
+    const sql = `SELECT ${REGISTER.columns} FROM usage_users WHERE client_id = $1 AND day >= $2`;
+    return (await this.#driver.read(sql, [clientId, since])).map((row) => REGISTER.read(row));
   }
 
   async sweep(limit: number, before: number): Promise<void> {

@@ -1,11 +1,42 @@
 import type { Profile } from '../protocol/claims.ts';
-import { type Driver, DuplicateKey, type Row } from './drivers/driver.ts';
+import { type Driver, DuplicateKey } from './drivers/driver.ts';
+import {
+  type Column,
+  isSet,
+  nullableNumber,
+  nullableText,
+  number,
+  type ObjectOf,
+  RowType,
+  text,
+  WritableRowType,
+} from './row-type.ts';
 
-export type User = Profile & {
-  readonly passwordHash: string;
-  readonly createdAt: number;
-  readonly disabledAt: number | null;
-};
+/** Fields that users edit themselves. A new one is one more column in a migration and one more line here. */
+const PROFILE_CHANGES = new WritableRowType({
+  name: nullableText('name'),
+  preferredUsername: nullableText('preferred_username'),
+  picture: nullableText('picture'),
+  locale: nullableText('locale'),
+});
+
+export const PROFILE = new RowType({
+  id: text('id'),
+  email: text('email'),
+  emailVerified: isSet('email_verified_at'),
+  ...PROFILE_CHANGES.fields,
+  updatedAt: number('updated_at'),
+} satisfies { readonly [K in keyof Profile]: Column<Profile[K]> });
+
+const USER = new RowType({
+  ...PROFILE.fields,
+  passwordHash: text('password_hash'),
+  createdAt: number('created_at'),
+  disabledAt: nullableNumber('disabled_at'),
+});
+
+export type ProfileChanges = ObjectOf<typeof PROFILE_CHANGES>;
+export type User = ObjectOf<typeof USER>;
 
 export type NewUser = {
   readonly id: string;
@@ -18,35 +49,8 @@ export type NewUser = {
 
 export type DeletedUser = { readonly grantsRevoked: number };
 
-export type ProfileChanges = Pick<Profile, 'name' | 'preferredUsername' | 'picture' | 'locale'>;
-
-const COLUMNS = `id, email, email_verified_at, name, preferred_username, picture, locale, updated_at,
-  password_hash, created_at, disabled_at`;
-
-/** Addresses are compared without regard to case; what the user typed is what is shown. */
+/** Addresses are compared without regard to case; the user's own spelling is shown. */
 export const emailKey = (email: string): string => email.trim().toLowerCase();
-
-function profileOf(row: Row): Profile {
-  return {
-    id: row.id as string,
-    email: row.email as string,
-    emailVerified: row.email_verified_at !== null,
-    name: row.name as string | null,
-    preferredUsername: row.preferred_username as string | null,
-    picture: row.picture as string | null,
-    locale: row.locale as string | null,
-    updatedAt: Number(row.updated_at),
-  };
-}
-
-function userOf(row: Row): User {
-  return {
-    ...profileOf(row),
-    passwordHash: row.password_hash as string,
-    createdAt: Number(row.created_at),
-    disabledAt: row.disabled_at === null ? null : Number(row.disabled_at),
-  };
-}
 
 export class SqlUsers {
   readonly #driver: Driver;
@@ -77,8 +81,8 @@ export class SqlUsers {
   }
 
   async find(id: string): Promise<User | undefined> {
-    const [row] = await this.#driver.read(`SELECT ${COLUMNS} FROM users WHERE id = $1`, [id]);
-    return row && userOf(row);
+    const [row] = await this.#driver.read(`SELECT ${USER.columns} FROM users WHERE id = $1`, [id]);
+    return row && USER.read(row);
   }
 
   async findByEmail(email: string): Promise<User | undefined> {
@@ -89,8 +93,8 @@ export class SqlUsers {
   }
 
   async list(): Promise<User[]> {
-    const rows = await this.#driver.read(`SELECT ${COLUMNS} FROM users ORDER BY created_at, id`);
-    return rows.map(userOf);
+    const rows = await this.#driver.read(`SELECT ${USER.columns} FROM users ORDER BY created_at, id`);
+    return rows.map((row) => USER.read(row));
   }
 
   async setDisabled(id: string, disabled: boolean, now: number): Promise<boolean> {
@@ -119,12 +123,16 @@ export class SqlUsers {
     return (await this.#driver.write(sql, [id, now, email])).length > 0;
   }
 
-  async changeProfile(id: string, profile: ProfileChanges, now: number): Promise<boolean> {
-    const { name, preferredUsername, picture, locale } = profile;
-    const sql = `UPDATE users SET name = $2, preferred_username = $3, picture = $4, locale = $5, updated_at = $6
-      WHERE id = $1 RETURNING id`;
-    const values = [id, name, preferredUsername, picture, locale, now];
-    return (await this.#driver.write(sql, values)).length > 0;
+  /** Changes the given fields and leaves the others as they are. */
+  async changeProfile(id: string, changes: Partial<ProfileChanges>, now: number): Promise<boolean> {
+    const { sql, values } = PROFILE_CHANGES.assign(changes, 3);
+    const list = ['updated_at = $2', ...sql].join(', ');
+    const rows = await this.#driver.write(`UPDATE users SET ${list} WHERE id = $1 RETURNING id`, [
+      id,
+      now,
+      ...values,
+    ]);
+    return rows.length > 0;
   }
 
   /**

@@ -3,9 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import { SharedCounters } from '../../src/store/counters.ts';
 import { type BatchableStatement, batchableUpdate } from '../../src/store/drivers/batchable-statement.ts';
 import {
-  type Columns,
   DatabaseUnavailable,
   type Driver,
+  type RowArray,
   type Statement,
 } from '../../src/store/drivers/driver.ts';
 import { connectForRequests } from '../../src/store/drivers/postgres-pool.ts';
@@ -91,7 +91,7 @@ class Echo {
     const [keys] = statement.values as [string];
     if (statement.sql === TAKE.single) return [[keys]];
     const names = keys.slice(2, -2).split('","');
-    return names.map((name, index): Columns => [index + 1, name]).toReversed();
+    return names.map((name, index): RowArray => [index + 1, name]).toReversed();
   });
 }
 

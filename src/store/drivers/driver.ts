@@ -3,7 +3,8 @@ import type { BatchableStatement } from './batchable-statement.ts';
 /** What the store asks of a database. SQL is written once, with `$1` parameters; a driver makes it its engine's. */
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
-export type Columns = readonly Value[];
+/** A row as the values of its columns. */
+export type RowArray = readonly Value[];
 export type Statement = { readonly sql: string; readonly values: readonly Value[] };
 
 export interface Driver {
@@ -16,7 +17,7 @@ export interface Driver {
    * One step for one request, as `read` or `write`; those of many requests go to the database together.
    * Returns the columns of its row, undefined where no row met its conditions.
    */
-  runBatched(step: BatchableStatement, values: readonly Value[]): Promise<Columns | undefined>;
+  runBatched(step: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined>;
   /** Several statements, all or none. */
   transaction(statements: readonly Statement[]): Promise<Row[][]>;
   /** Applies what is missing and returns the names of what was applied. */

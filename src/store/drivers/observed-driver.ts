@@ -1,5 +1,5 @@
 import type { BatchableStatement } from './batchable-statement.ts';
-import type { Columns, Driver, Row, Statement, Value } from './driver.ts';
+import type { Driver, Row, RowArray, Statement, Value } from './driver.ts';
 
 export type Operation = 'read' | 'write' | 'transaction';
 /** Called before an operation; what it returns is called after it. */
@@ -25,7 +25,7 @@ export function observedDriver(driver: Driver, observe: Observe): Driver {
       timed('read', () => driver.read(sql, values)),
     write: (sql: string, values?: readonly Value[]): Promise<Row[]> =>
       timed('write', () => driver.write(sql, values)),
-    runBatched: (step: BatchableStatement, values: readonly Value[]): Promise<Columns | undefined> =>
+    runBatched: (step: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined> =>
       timed(step.changes ? 'write' : 'read', () => driver.runBatched(step, values)),
     transaction: (statements: readonly Statement[]): Promise<Row[][]> =>
       timed('transaction', () => driver.transaction(statements)),

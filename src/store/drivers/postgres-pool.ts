@@ -1,9 +1,9 @@
 import pg from 'pg';
 import {
-  type Columns,
   DatabaseUnavailable,
   OutcomeUnknown,
   type Row,
+  type RowArray,
   type Statement,
   type Value,
 } from './driver.ts';
@@ -125,8 +125,8 @@ export class PipelinedPool {
     return this.#do(statements, repeatable, false) as Promise<Row[][]>;
   }
 
-  async columns(statement: Statement, repeatable: boolean): Promise<Columns[]> {
-    return (await this.#do([statement], repeatable, true))[0] as Columns[];
+  async columns(statement: Statement, repeatable: boolean): Promise<RowArray[]> {
+    return (await this.#do([statement], repeatable, true))[0] as RowArray[];
   }
 
   /** Waits for what is under way, then closes. */

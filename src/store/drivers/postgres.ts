@@ -2,13 +2,13 @@ import pg from 'pg';
 import { sqlFor } from '../migrations.ts';
 import type { BatchableStatement } from './batchable-statement.ts';
 import {
-  type Columns,
   DatabaseUnavailable,
   type Driver,
   DuplicateKey,
   type Migration,
   OutcomeUnknown,
   type Row,
+  type RowArray,
   type Statement,
   StatementRefused,
   type Value,
@@ -60,7 +60,7 @@ export class PostgresDriver implements Driver {
     return this.#run(statements, false);
   }
 
-  runBatched(step: BatchableStatement, values: readonly Value[]): Promise<Columns | undefined> {
+  runBatched(step: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined> {
     return this.#steps.run(step, values);
   }
 

@@ -4,12 +4,12 @@ import { Batch, oncePerTurn } from '../../batch.ts';
 import { sqlFor } from '../migrations.ts';
 import type { BatchableStatement } from './batchable-statement.ts';
 import {
-  type Columns,
   DatabaseUnavailable,
   type Driver,
   DuplicateKey,
   type Migration,
   type Row,
+  type RowArray,
   type Statement,
   type Value,
 } from './driver.ts';
@@ -77,7 +77,7 @@ export class SqliteDriver implements Driver {
   runBatched(
     { single, changes }: BatchableStatement,
     values: readonly Value[],
-  ): Promise<Columns | undefined> {
+  ): Promise<RowArray | undefined> {
     const work = () => this.#columns(single, values);
     return changes ? this.#write(work) : this.#read(work);
   }
@@ -227,8 +227,8 @@ export class SqliteDriver implements Driver {
     return this.#prepared(sql, 'rows').all(...values) as Row[];
   }
 
-  #columns(sql: string, values: readonly Value[]): Columns | undefined {
-    return this.#prepared(sql, 'columns').get(...values) as Columns | undefined;
+  #columns(sql: string, values: readonly Value[]): RowArray | undefined {
+    return this.#prepared(sql, 'columns').get(...values) as RowArray | undefined;
   }
 
   /** All or none: the savepoint undoes what went before a statement that failed. */

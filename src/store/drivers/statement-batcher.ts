@@ -1,9 +1,9 @@
 import { onImmediate } from '../../batch.ts';
 import type { BatchableStatement } from './batchable-statement.ts';
 import {
-  type Columns,
   DatabaseUnavailable,
   OutcomeUnknown,
+  type RowArray,
   type Statement,
   StatementRefused,
   type Value,
@@ -20,12 +20,12 @@ const MAX_WAITING = 10_000;
 type Request = {
   readonly values: readonly Value[];
   readonly since: number;
-  readonly resolve: (row: Columns | undefined) => void;
+  readonly resolve: (row: RowArray | undefined) => void;
   readonly reject: (error: unknown) => void;
 };
 
 /** Runs one statement and returns the rows of its answer as arrays of columns. */
-export type Run = (statement: Statement, repeatable: boolean) => Promise<Columns[]>;
+export type Run = (statement: Statement, repeatable: boolean) => Promise<RowArray[]>;
 
 /** The requests for one step. One statement is under way at a time; while it is, the next gather. */
 class Queue {
@@ -62,7 +62,7 @@ export class StatementBatcher {
     this.#run = run;
   }
 
-  run(step: BatchableStatement, values: readonly Value[]): Promise<Columns | undefined> {
+  run(step: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined> {
     return new Promise((resolve, reject) => {
       const queue = this.#queueOf(step);
       if (queue.waiting.length >= MAX_WAITING)
@@ -127,7 +127,7 @@ export class StatementBatcher {
     // Whoever locks several rows locks them in the same order: then nobody waits in a circle.
     const sorted = requests.toSorted(byKey);
     const values = step.types.map((type, column) => arrayOf(type, sorted, column));
-    let rows: Columns[];
+    let rows: RowArray[];
     try {
       rows = await this.#run({ sql: step.batch, values }, !step.changes);
     } catch (error) {
@@ -136,7 +136,7 @@ export class StatementBatcher {
       else for (const request of sorted) void this.#sendOne(step, request);
       return;
     }
-    const found: (Columns | undefined)[] = Array.from({ length: sorted.length });
+    const found: (RowArray | undefined)[] = Array.from({ length: sorted.length });
     for (const row of rows) found[Number(row[0]) - 1] = row.slice(1);
     for (const [index, { resolve }] of sorted.entries()) resolve(found[index]);
   }
