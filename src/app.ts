@@ -1,21 +1,41 @@
 import type { DestinationStream, Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Keys } from './keys/keyring.ts';
-import type { Mailer } from './mail/mailer.ts';
+import { Mailer } from './mail/mailer.ts';
+import { ClientLimits } from './oauth/client-limits.ts';
 import type { Observers } from './observability/observers.ts';
-import type { PasswordHasher } from './passwords/password-hasher.ts';
+import { PasswordHasher } from './passwords/password-hasher.ts';
+import { RequestLog } from './request-log/request-log.ts';
 import type { Store } from './store/store.ts';
 
-/** What every part of a running Postern works with. Passed, never ambient. */
-export type App = Observers & {
+/** Resources that a running Postern is made of. */
+export type AppParts = Observers & {
   readonly config: Config;
   readonly store: Store;
   readonly keys: Keys;
-  readonly passwords: PasswordHasher;
-  readonly mailer: Mailer;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly log: Logger;
   /** The stream that `log` writes to. The access log serialises its own lines and writes them here. */
   readonly logDestination: DestinationStream;
 };
+
+/** Everything that handlers work with. Passed, never ambient: a test can run ten of them, each at its own time. */
+export type App = AppParts & {
+  readonly passwords: PasswordHasher;
+  readonly mailer: Mailer;
+  readonly clientLimits: ClientLimits;
+  readonly requestLog: RequestLog;
+};
+
+export function createApp(parts: AppParts): App {
+  const { config, store, now, log, metrics } = parts;
+  const mailer = new Mailer(config, log);
+  return {
+    ...parts,
+    passwords: new PasswordHasher(),
+    mailer,
+    clientLimits: new ClientLimits(store.counters, config.rateLimit),
+    requestLog: new RequestLog({ store, mailer, baseUrl: config.baseUrl, now, metrics }),
+  };
+}

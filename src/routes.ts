@@ -16,7 +16,6 @@ import {
 } from './accounts/password-reset.ts';
 import { confirmSignUp, showConfirmSignUp, showSignUp, signUp } from './accounts/sign-up.ts';
 import { showVerifyEmail, verifyEmail } from './accounts/verify-email.ts';
-import type { App } from './app.ts';
 import {
   disableApplication,
   enableApplication,
@@ -31,9 +30,10 @@ import { runPlayground, showPlayground, showPlaygroundCallback } from './dashboa
 import { showError, showRequest, showRequests } from './dashboard/requests.ts';
 import { addSecret, confirmSecretRemoval, removeSecret } from './dashboard/secrets.ts';
 import { showUsage } from './dashboard/usage.ts';
+import type { Routing } from './http/dispatcher.ts';
 import type { Route } from './http/request.ts';
 import { decideConsent, showConsent } from './oauth/authorize.ts';
-import { clientEndpoint } from './oauth/client-auth.ts';
+import { clientEndpoint } from './oauth/client-endpoint.ts';
 import { health } from './oauth/health.ts';
 import { introspection } from './oauth/introspect.ts';
 import { metadata } from './oauth/metadata.ts';
@@ -44,83 +44,86 @@ import { userinfo } from './oauth/userinfo.ts';
 import { type Asset, allAssets } from './pages/assets.ts';
 
 /** Every address of the service. */
-export function routes(app: App): Route[] {
-  const tokenHandler = clientEndpoint(app, token);
-  const revokeHandler = clientEndpoint(app, revoke);
-  const introspect = introspection(app);
+export const routing = (): Routing => ({
+  routes: [...oauthRoutes(), ...ACCOUNT_ROUTES, ...DASHBOARD_ROUTES, ...allAssets().map(assetRoute)],
+  isPage: (path) => PAGE_PATHS.test(path),
+});
+
+function oauthRoutes(): Route[] {
+  const clientRoute = { method: 'POST', countsAgainstLimit: true, explainsErrors: true } as const;
   return [
-    { method: 'POST', path: '/oauth/token', logged: 'token', handler: (_, request) => tokenHandler(request) },
-    {
-      method: 'POST',
-      path: '/oauth/revoke',
-      logged: 'revoke',
-      handler: (_, request) => revokeHandler(request),
-    },
+    { ...clientRoute, path: '/oauth/token', logged: 'token', handler: clientEndpoint(token) },
+    { ...clientRoute, path: '/oauth/revoke', logged: 'revoke', handler: clientEndpoint(revoke) },
     { method: 'GET', path: '/oauth/userinfo', handler: userinfo },
-    { method: 'POST', path: '/oauth/introspect', handler: (_, request) => introspect(request) },
+    { method: 'POST', path: '/oauth/introspect', handler: introspection() },
     { method: 'GET', path: '/oauth/authorize', logged: 'authorize', handler: showConsent },
     { method: 'POST', path: '/oauth/authorize', logged: 'authorize', handler: decideConsent },
     { method: 'GET', path: '/.well-known/oauth-authorization-server', handler: metadata },
     { method: 'GET', path: '/openapi.json', handler: openapi },
     { method: 'GET', path: '/docs', handler: docs },
     { method: 'GET', path: '/health', quiet: true, handler: health },
-    { method: 'GET', path: '/', handler: home },
-    { method: 'GET', path: '/login', handler: showLogin },
-    { method: 'POST', path: '/login', handler: signIn },
-    { method: 'GET', path: '/logout', handler: showSignOut },
-    { method: 'POST', path: '/logout', handler: signOut },
-    { method: 'GET', path: '/signup', handler: showSignUp },
-    { method: 'POST', path: '/signup', handler: signUp },
-    { method: 'GET', path: '/signup/confirm', handler: showConfirmSignUp },
-    { method: 'POST', path: '/signup/confirm', handler: confirmSignUp },
-    { method: 'GET', path: '/forgot-password', handler: showForgotPassword },
-    { method: 'POST', path: '/forgot-password', handler: forgotPassword },
-    { method: 'GET', path: '/reset-password', handler: showResetPassword },
-    { method: 'POST', path: '/reset-password', handler: resetPassword },
-    { method: 'GET', path: '/verify-email', handler: showVerifyEmail },
-    { method: 'POST', path: '/verify-email', handler: verifyEmail },
-    { method: 'GET', path: '/account', handler: showAccount },
-    { method: 'POST', path: '/account/profile', handler: changeProfile },
-    { method: 'POST', path: '/account/email', handler: changeEmail },
-    { method: 'POST', path: '/account/email/verify', handler: sendVerification },
-    { method: 'POST', path: '/account/password', handler: changePassword },
-    { method: 'POST', path: '/account/sessions/end', handler: endSession },
-    { method: 'POST', path: '/account/sessions/end-others', handler: endOtherSessions },
-    { method: 'GET', path: '/account/delete', handler: showDeleteAccount },
-    { method: 'POST', path: '/account/delete', handler: deleteAccount },
-    { method: 'GET', path: '/account/connections', handler: showConnections },
-    { method: 'GET', path: '/account/connections/:client_id/disconnect', handler: showDisconnect },
-    { method: 'POST', path: '/account/connections/:client_id/disconnect', handler: disconnect },
-    { method: 'GET', path: '/dashboard', handler: showApplications },
-    { method: 'GET', path: '/dashboard/apps/new', handler: showNewApplication },
-    { method: 'POST', path: '/dashboard/apps/new', handler: createApplication },
-    { method: 'GET', path: '/dashboard/apps/:client_id', handler: showApplication },
-    { method: 'POST', path: '/dashboard/apps/:client_id', handler: saveApplication },
-    { method: 'POST', path: '/dashboard/apps/:client_id/disable', handler: disableApplication },
-    { method: 'POST', path: '/dashboard/apps/:client_id/enable', handler: enableApplication },
-    { method: 'GET', path: '/dashboard/apps/:client_id/delete', handler: confirmDeletion },
-    { method: 'POST', path: '/dashboard/apps/:client_id/delete', handler: deleteApplication },
-    { method: 'GET', path: '/dashboard/apps/:client_id/requests', handler: showRequests },
-    { method: 'GET', path: '/dashboard/apps/:client_id/requests/:id', handler: showRequest },
-    { method: 'GET', path: '/dashboard/apps/:client_id/incidents', handler: showIncidents },
-    { method: 'GET', path: '/dashboard/apps/:client_id/incidents/:id', handler: showIncident },
-    { method: 'GET', path: '/dashboard/apps/:client_id/usage', handler: showUsage },
-    { method: 'GET', path: '/dashboard/playground', handler: showPlayground },
-    { method: 'POST', path: '/dashboard/playground', handler: runPlayground },
-    { method: 'GET', path: '/dashboard/playground/callback', handler: showPlaygroundCallback },
-    { method: 'GET', path: '/errors/:id', handler: showError },
-    { method: 'POST', path: '/dashboard/apps/:client_id/secrets', handler: addSecret },
-    {
-      method: 'GET',
-      path: '/dashboard/apps/:client_id/secrets/:secret_id/remove',
-      handler: confirmSecretRemoval,
-    },
-    { method: 'POST', path: '/dashboard/apps/:client_id/secrets/:secret_id/remove', handler: removeSecret },
-    ...allAssets().map(assetRoute),
   ];
 }
 
-/** The address changes with the content, so that a browser may keep it for ever. */
+const ACCOUNT_ROUTES: readonly Route[] = [
+  { method: 'GET', path: '/', handler: home },
+  { method: 'GET', path: '/login', handler: showLogin },
+  { method: 'POST', path: '/login', handler: signIn },
+  { method: 'GET', path: '/logout', handler: showSignOut },
+  { method: 'POST', path: '/logout', handler: signOut },
+  { method: 'GET', path: '/signup', handler: showSignUp },
+  { method: 'POST', path: '/signup', handler: signUp },
+  { method: 'GET', path: '/signup/confirm', handler: showConfirmSignUp },
+  { method: 'POST', path: '/signup/confirm', handler: confirmSignUp },
+  { method: 'GET', path: '/forgot-password', handler: showForgotPassword },
+  { method: 'POST', path: '/forgot-password', handler: forgotPassword },
+  { method: 'GET', path: '/reset-password', handler: showResetPassword },
+  { method: 'POST', path: '/reset-password', handler: resetPassword },
+  { method: 'GET', path: '/verify-email', handler: showVerifyEmail },
+  { method: 'POST', path: '/verify-email', handler: verifyEmail },
+  { method: 'GET', path: '/account', handler: showAccount },
+  { method: 'POST', path: '/account/profile', handler: changeProfile },
+  { method: 'POST', path: '/account/email', handler: changeEmail },
+  { method: 'POST', path: '/account/email/verify', handler: sendVerification },
+  { method: 'POST', path: '/account/password', handler: changePassword },
+  { method: 'POST', path: '/account/sessions/end', handler: endSession },
+  { method: 'POST', path: '/account/sessions/end-others', handler: endOtherSessions },
+  { method: 'GET', path: '/account/delete', handler: showDeleteAccount },
+  { method: 'POST', path: '/account/delete', handler: deleteAccount },
+  { method: 'GET', path: '/account/connections', handler: showConnections },
+  { method: 'GET', path: '/account/connections/:client_id/disconnect', handler: showDisconnect },
+  { method: 'POST', path: '/account/connections/:client_id/disconnect', handler: disconnect },
+];
+
+const DASHBOARD_ROUTES: readonly Route[] = [
+  { method: 'GET', path: '/dashboard', handler: showApplications },
+  { method: 'GET', path: '/dashboard/apps/new', handler: showNewApplication },
+  { method: 'POST', path: '/dashboard/apps/new', handler: createApplication },
+  { method: 'GET', path: '/dashboard/apps/:client_id', handler: showApplication },
+  { method: 'POST', path: '/dashboard/apps/:client_id', handler: saveApplication },
+  { method: 'POST', path: '/dashboard/apps/:client_id/disable', handler: disableApplication },
+  { method: 'POST', path: '/dashboard/apps/:client_id/enable', handler: enableApplication },
+  { method: 'GET', path: '/dashboard/apps/:client_id/delete', handler: confirmDeletion },
+  { method: 'POST', path: '/dashboard/apps/:client_id/delete', handler: deleteApplication },
+  { method: 'GET', path: '/dashboard/apps/:client_id/requests', handler: showRequests },
+  { method: 'GET', path: '/dashboard/apps/:client_id/requests/:id', handler: showRequest },
+  { method: 'GET', path: '/dashboard/apps/:client_id/incidents', handler: showIncidents },
+  { method: 'GET', path: '/dashboard/apps/:client_id/incidents/:id', handler: showIncident },
+  { method: 'GET', path: '/dashboard/apps/:client_id/usage', handler: showUsage },
+  { method: 'GET', path: '/dashboard/playground', handler: showPlayground },
+  { method: 'POST', path: '/dashboard/playground', handler: runPlayground },
+  { method: 'GET', path: '/dashboard/playground/callback', handler: showPlaygroundCallback },
+  { method: 'GET', path: '/errors/:id', handler: showError },
+  { method: 'POST', path: '/dashboard/apps/:client_id/secrets', handler: addSecret },
+  {
+    method: 'GET',
+    path: '/dashboard/apps/:client_id/secrets/:secret_id/remove',
+    handler: confirmSecretRemoval,
+  },
+  { method: 'POST', path: '/dashboard/apps/:client_id/secrets/:secret_id/remove', handler: removeSecret },
+];
+
+/** The path changes with the content, so that browsers may cache it for ever. */
 function assetRoute({ path, type, body }: Asset): Route {
   const headers = {
     'content-type': type,
@@ -130,6 +133,6 @@ function assetRoute({ path, type, body }: Asset): Route {
   return { method: 'GET', path, quiet: true, handler: () => ({ status: 200, headers, body }) };
 }
 
-/** Addresses that a person's browser asks for; everything else is answered in JSON. */
-export const PAGES =
+/** Paths at which errors are pages; everywhere else they are JSON. */
+const PAGE_PATHS =
   /^\/($|(login|logout|signup|forgot-password|reset-password|verify-email|account|dashboard|errors|oauth\/authorize)(\/|$))/;

@@ -4,15 +4,14 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { destination, pino } from 'pino';
-import type { App } from '../app.ts';
+import { type App, createApp } from '../app.ts';
 import { type Config, isPostgres, readConfig } from '../config.ts';
 import { PosternServer } from '../http/server.ts';
 import { Keyring, maxTokenTtlMs } from '../keys/keyring.ts';
 import { loadSecret, secretExists } from '../keys/secret-file.ts';
 import { claimDatabase } from '../keys/secret-fingerprint.ts';
-import { Mailer } from '../mail/mailer.ts';
 import { loadObservers, observeDatabase } from '../observability/observers.ts';
-import { PasswordHasher } from '../passwords/password-hasher.ts';
+import { routing } from '../routes.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
 import { Sweeper } from '../sweeper.ts';
 import { explainDatabaseError } from './database.ts';
@@ -71,9 +70,8 @@ async function serveHere(config: Config): Promise<void> {
   await openAtStart(config, options, async (store, secret) => {
     const keys = new Keyring(secret, maxTokenTtlMs(config));
     await keys.reload(store.signingKeys, Date.now());
-    const [passwords, mailer] = [new PasswordHasher(), new Mailer(config, log)];
-    const services = { store, keys, passwords, mailer };
-    await run({ ...observers, ...services, config, now: Date.now, log, logDestination }, keys);
+    const app = createApp({ ...observers, config, store, keys, now: Date.now, log, logDestination });
+    await run(app, keys);
     if (!cluster.isWorker) greet(config, firstStart);
   });
 }
@@ -102,7 +100,7 @@ const WRONG_SECRET =
 
 async function run(app: App, keys: Keyring): Promise<void> {
   const { config, store, log } = app;
-  const server = new PosternServer(app);
+  const server = new PosternServer(app, routing());
   const metricsListener = await serveProcessMetrics(config, app.metrics);
   await server
     .listen(config.host, config.port)

@@ -7,10 +7,11 @@ import { nearLimitNotice } from '../pages/usage.ts';
 import { exampleAuthorizeUrl } from '../protocol/application.ts';
 import { newId } from '../protocol/credentials.ts';
 import { formatScope } from '../protocol/scope.ts';
+import type { AccessLogReason } from '../request-log/diagnostics.ts';
 import { inputOf, readApplicationForm } from './application-form.ts';
 import { applicationPath, type OwnedAppRequest, requireOwnedApp } from './require-owned-app.ts';
 import { secretViews } from './secret-view.ts';
-import { nearLimit } from './usage.ts';
+import { peakNearLimit } from './usage.ts';
 
 /** Fixed texts by a key in the query: nothing from the address reaches the page. */
 const DONE = new Map([
@@ -27,8 +28,9 @@ const DONE = new Map([
 /** GET /dashboard/apps/:client_id */
 export const showApplication = requireOwnedApp(async (app, request) => {
   const done = DONE.get(request.http.query.get('done') ?? '');
-  const peak = await nearLimit(app, request.application.clientId);
-  const limitNotice = peak === undefined ? undefined : nearLimitNotice(peak, app.config.rateLimit);
+  const peak = await peakNearLimit(app, request.application);
+  const limit = app.clientLimits.limitOf(request.application);
+  const limitNotice = peak === undefined ? undefined : nearLimitNotice(peak, limit);
   return applicationResponse(app, request, { done, limitNotice });
 });
 
@@ -56,7 +58,7 @@ export const enableApplication = requireOwnedApp(async (app, request) => {
   return applicationResponse(app, request, {}, 409);
 });
 
-export function redirectToApplication(clientId: string, done: string): HttpResponse {
+export function redirectToApplication(clientId: string, done: AccessLogReason): HttpResponse {
   return redirect(`${applicationPath(clientId)}?done=${done}`, { clientId, reason: done });
 }
 

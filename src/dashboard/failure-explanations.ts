@@ -1,42 +1,53 @@
 import { duration } from '../pages/parts.ts';
+import type { FailureDetails, FailureReason, SuccessReason } from '../protocol/failure-reason.ts';
 import type { LogEntry } from '../store/request-log.ts';
 import {
-  AGAIN,
-  day,
-  endedBy,
-  ending,
-  looks,
-  PARALLEL,
+  credentialMismatch,
+  dayAndTime,
+  PARALLEL_REFRESH,
+  REAUTHORIZE,
   replayed,
   reused,
-  type Told,
+  revokedBy,
+  sentSecret,
 } from './explanation-phrases.ts';
 
-type Words = string | ((told: Told) => string);
-type Reason = { readonly title: string; readonly why: Words; readonly cure: Words };
+/** An explanation is phrased from the failed entry and the earlier success that used the same credential, if any. */
+export type FailureContext<R extends FailureReason> = {
+  readonly details: FailureDetails[R];
+  readonly entry: LogEntry;
+  readonly earlier: LogEntry | undefined;
+};
 
-/** Every reason a request can fail for, what it means and what helps. The only place for these words. */
-const FAILURES: Readonly<Record<string, Reason>> = {
+type Phrase<R extends FailureReason> = string | ((context: FailureContext<R>) => string);
+type Explanation<R extends FailureReason> = {
+  readonly title: string;
+  readonly why: Phrase<R>;
+  readonly fix: Phrase<R>;
+};
+
+/** What the dashboard says about each reason. A reason without an explanation does not compile. */
+const EXPLANATIONS: { readonly [R in FailureReason]: Explanation<R> } = {
   // ---- the shape of a request
   content_type: {
     title: 'Unreadable content type',
     why: 'The body is neither application/x-www-form-urlencoded nor application/json.',
-    cure: 'Send the parameters as a form: most HTTP libraries do when given URLSearchParams or a form object.',
+    fix: 'Send the parameters as a form: most HTTP libraries do when given URLSearchParams or a form object.',
   },
   encoding: {
     title: 'Broken encoding',
     why: 'A parameter holds a percent sign that begins no valid escape, or bytes that are no text that can be kept.',
-    cure: 'Let your library encode the parameters; do not put them together by hand.',
+    fix: 'Let your library encode the parameters; do not put them together by hand.',
   },
   json: {
     title: 'Not a JSON object',
     why: 'The body says that it is JSON but is not an object.',
-    cure: 'Send an object of strings, or a form.',
+    fix: 'Send an object of strings, or a form.',
   },
   not_a_string: {
     title: 'A value that is no string',
     why: 'The JSON body holds a value that is not a string.',
-    cure: 'Send every value as a string.',
+    fix: 'Send every value as a string.',
   },
   repeated: {
     title: 'A parameter came twice',
@@ -44,230 +55,230 @@ const FAILURES: Readonly<Record<string, Reason>> = {
       details.repeated === undefined
         ? 'A parameter was sent more than once.'
         : `Sent twice: ${details.repeated}.`,
-    cure: 'Send each parameter once.',
+    fix: 'Send each parameter once.',
   },
   credentials_in_query: {
     title: 'Credentials in the address',
     why: 'The address carries a credential or client_id in its query, where logs and histories keep it.',
-    cure: 'Send all parameters in the body. What was in the query has been seen by proxies: change that secret.',
+    fix: 'Send all parameters in the body. What was in the query has been seen by proxies: change that secret.',
   },
   two_authentication_methods: {
     title: 'Two ways of authentication',
     why: 'The client_secret came both in the Authorization header and in the body.',
-    cure: 'Use one of them. Many libraries have a setting for it: client_secret_basic or client_secret_post.',
+    fix: 'Use one of them. Many libraries have a setting for it: client_secret_basic or client_secret_post.',
   },
   two_client_ids: {
     title: 'Two applications named',
     why: 'The Authorization header and the body name different client_ids.',
-    cure: 'Send one client_id.',
+    fix: 'Send one client_id.',
   },
   parameter_missing: {
     title: 'A parameter is missing',
-    why: ({ details }) => `Missing or empty: ${String(details.missing).replaceAll(' ', ', ')}.`,
-    cure: 'Send it. An empty value counts as absent.',
+    why: ({ details }) => `Missing or empty: ${details.missing.replaceAll(' ', ', ')}.`,
+    fix: 'Send it. An empty value counts as absent.',
   },
   unsupported_grant_type: {
     title: 'Unknown grant_type',
-    why: ({ details }) => `grant_type is “${details.grant_type}”.`,
-    cure: 'Use authorization_code or refresh_token. There are no others here.',
+    why: ({ details }) => `grant_type is “${details.grantType}”.`,
+    fix: 'Use authorization_code or refresh_token. There are no others here.',
   },
   server_error: {
     title: 'The service failed',
     why: 'Something went wrong here, not in your application. The people who run this service find it in their log by the request ID.',
-    cure: 'Try again later, waiting longer each time.',
+    fix: 'Try again later, waiting longer each time.',
   },
-  address: {
+  rate_limited_address: {
     title: 'Rate limit of this address',
     why: 'More requests came from this network in this minute than the limit allows. Anybody who sends your client_id is counted, each network for itself.',
-    cure: 'Wait as long as Retry-After says. If these are not your requests, nothing is to be done: they do not use up your limit.',
+    fix: 'Wait as long as Retry-After says. If these are not your requests, nothing is to be done: they do not use up your limit.',
   },
-  client: {
+  rate_limited_client: {
     title: 'Rate limit of the application',
     why: 'The application sent more authenticated requests in this minute than the limit allows.',
-    cure: 'Wait as long as Retry-After says and back off exponentially. Refresh only when the access token is about to expire, not before every call.',
+    fix: 'Wait as long as Retry-After says and back off exponentially. Refresh only when the access token is about to expire, not before every call.',
   },
   // ---- the application's credentials
   secret_wrong: {
     title: 'Wrong client_secret',
     why: ({ details }) =>
-      `${ending(details.tail)} is no secret of this application. Current: ${details.current}.`,
-    cure: 'Compare the end with the secrets on the application’s page. It may be the secret of another environment.',
+      `${sentSecret(details)} is no secret of this application. Current: ${details.activeTails}.`,
+    fix: 'Compare the end with the secrets on the application’s page. It may be the secret of another environment.',
   },
   secret_padded: {
     title: 'A space around the client_secret',
     why: 'The client_secret is right, but a space or line break stands before or after it.',
-    cure: 'Trim it where it is read: a line break at the end of a file or of an environment variable is the usual cause.',
+    fix: 'Trim it where it is read: a line break at the end of a file or of an environment variable is the usual cause.',
   },
   secret_removed: {
     title: 'The client_secret was removed',
-    why: ({ details }) => `${ending(details.tail)} was removed on ${day(details.ended_at)} UTC.`,
-    cure: 'Some part of your application still has the old secret. Give it the current one; the address and user agent below tell which.',
+    why: ({ details }) => `${sentSecret(details)} was removed on ${dayAndTime(details.retiredAt)} UTC.`,
+    fix: 'Some part of your application still has the old secret. Give it the current one; the address and user agent below tell which.',
   },
   secret_expired: {
     title: 'The client_secret has expired',
     why: ({ details }) =>
-      `${ending(details.tail)} ended on ${day(details.ended_at)} UTC, after a newer one was made.`,
-    cure: 'Give this part of your application the current secret.',
+      `${sentSecret(details)} ended on ${dayAndTime(details.retiredAt)} UTC, after a newer one was made.`,
+    fix: 'Give this part of your application the current secret.',
   },
   application_disabled: {
     title: 'The application is disabled',
     why: ({ details }) =>
-      details.disabled_by === 'owner'
+      details.disabledBy === 'owner'
         ? 'The credentials are right, but you have disabled the application.'
         : 'The credentials are right, but the people who run this service have disabled the application.',
-    cure: 'Its page says who can enable it again.',
+    fix: 'Its page says who can enable it again.',
   },
   // ---- codes
   not_a_code: {
     title: 'Not a code',
-    why: (told) => looks(told, 'a code'),
-    cure: 'Take the parameter code of the redirect, decoded once and whole.',
+    why: ({ details }) => credentialMismatch(details, 'code'),
+    fix: 'Take the parameter code of the redirect, decoded once and whole.',
   },
   wrong_redirect_uri: {
     title: 'Another redirect_uri',
     why: 'The redirect_uri is not the one that the code was issued for. They must be equal character for character.',
-    cure: 'Send the very redirect_uri that you sent to /oauth/authorize. Keep it in one place of your code.',
+    fix: 'Send the very redirect_uri that you sent to /oauth/authorize. Keep it in one place of your code.',
   },
   verifier_missing: {
     title: 'No code_verifier',
     why: 'The request has no code_verifier.',
-    cure: 'Keep the code_verifier you made before authorization (in the user’s session) and send it with the code.',
+    fix: 'Keep the code_verifier you made before authorization (in the user’s session) and send it with the code.',
   },
   verifier_malformed: {
     title: 'Malformed code_verifier',
     why: ({ details }) =>
       `A code_verifier has 43 to 128 characters of A–Z a–z 0–9 - . _ ~; this one has ${details.length}.`,
-    cure: 'Make it from 32 random bytes in base64url, without padding.',
+    fix: 'Make it from 32 random bytes in base64url, without padding.',
   },
   wrong_verifier: {
     title: 'Wrong code_verifier',
     why: ({ details }) =>
-      details.sent_challenge
+      details.challengeSent
         ? 'What was sent as code_verifier is the code_challenge itself.'
         : `The verifier hashes to ${details.hashed}…, the code was issued for ${details.expected}….`,
-    cure: ({ details }) =>
-      details.sent_challenge
+    fix: ({ details }) =>
+      details.challengeSent
         ? 'Send the verifier that the challenge was made from: BASE64URL(SHA256(verifier)) is the challenge.'
         : 'Send the verifier of this very sign-in. Two sign-ins in two tabs overwrite each other when it is kept under one name: keep it by state.',
   },
   code_expired: {
     title: 'The code has expired',
-    why: ({ details }) => `The code expired ${duration(Number(details.late_ms))} before this request.`,
-    cure: 'Exchange a code as soon as it arrives, in the request that brought it. Then begin again at /oauth/authorize.',
+    why: ({ details }) => `The code expired ${duration(details.lateMs)} before this request.`,
+    fix: 'Exchange a code as soon as it arrives, in the request that brought it. Then begin again at /oauth/authorize.',
   },
   code_replayed: {
     title: 'The code was used before',
     why: replayed,
-    cure: 'A code works once. Do not retry the exchange, and see that the callback is not loaded twice (a reload, a prefetch).',
+    fix: 'A code works once. Do not retry the exchange, and see that the callback is not loaded twice (a reload, a prefetch).',
   },
-  code_replayed_grant_cut: {
+  code_replayed_grant_revoked: {
     title: 'The code was used twice: session cut',
-    why: (told) => `${replayed(told)} Everything else was right, so the tokens it bought were revoked.`,
-    cure: 'See that the callback is not handled twice: a reload, a prefetch, two workers. If these requests are not yours, the code leaked.',
+    why: (context) => `${replayed(context)} Everything else was right, so the tokens it bought were revoked.`,
+    fix: 'See that the callback is not handled twice: a reload, a prefetch, two workers. If these requests are not yours, the code leaked.',
   },
   // ---- refresh tokens
   not_a_refresh_token: {
     title: 'Not a refresh token',
-    why: (told) => looks(told, 'a refresh token'),
-    cure: 'Send the refresh_token of the latest token response, whole. A database column that is too short cuts it.',
+    why: ({ details }) => credentialMismatch(details, 'refresh_token'),
+    fix: 'Send the refresh_token of the latest token response, whole. A database column that is too short cuts it.',
   },
   refresh_token_expired: {
     title: 'The refresh token has expired',
-    why: ({ details }) =>
-      `The refresh token expired ${duration(Number(details.late_ms))} before this request.`,
-    cure: AGAIN,
+    why: ({ details }) => `The refresh token expired ${duration(details.lateMs)} before this request.`,
+    fix: REAUTHORIZE,
   },
   refresh_token_reused: {
     title: 'An old refresh token of a session that is over',
     why: reused,
-    cure: `The session was over already. ${AGAIN}`,
+    fix: `The session was over already. ${REAUTHORIZE}`,
   },
-  refresh_token_reused_grant_cut: {
+  refresh_token_reused_grant_revoked: {
     title: 'A refresh token was used twice: session cut',
-    why: (told) => `${reused(told)} That is how a leak looks, so every token of the session was revoked.`,
-    cure: `${AGAIN} ${PARALLEL}`,
+    why: (context) =>
+      `${reused(context)} That is how a leak looks, so every token of the session was revoked.`,
+    fix: `${REAUTHORIZE} ${PARALLEL_REFRESH}`,
   },
   unknown_scope: {
     title: 'Unknown scope',
-    why: ({ details }) => `Asked for: “${details.asked}”.`,
-    cure: 'The scopes here are profile and email.',
+    why: ({ details }) => `Asked for: “${details.requested}”.`,
+    fix: 'The scopes here are profile and email.',
   },
   scope_exceeded: {
     title: 'More scope than granted',
-    why: ({ details }) => `Asked for “${details.asked}”, granted was “${details.granted}”.`,
-    cure: 'Leave scope out when refreshing, or ask the user anew.',
+    why: ({ details }) => `Asked for “${details.requested}”, granted was “${details.granted}”.`,
+    fix: 'Leave scope out when refreshing, or ask the user anew.',
   },
   // ---- grants in general
   wrong_client: {
     title: 'Of another application',
     why: 'The code or refresh token was issued to another application.',
-    cure: 'Exchange it with the client_id it was asked for with. Mixed-up environments are the usual cause.',
+    fix: 'Exchange it with the client_id it was asked for with. Mixed-up environments are the usual cause.',
   },
-  ended: {
+  grant_revoked: {
     title: 'The session is over',
     why: ({ entry, details }) =>
-      `It was ended ${duration(entry.at - Number(details.ended_at))} before this request, ${endedBy(details.ended_by)}.`,
-    cure: AGAIN,
+      `It was ended ${duration(entry.at - details.revokedAt)} before this request, ${revokedBy(details.revokedReason)}.`,
+    fix: REAUTHORIZE,
   },
   user_disabled: {
     title: 'The user is disabled',
     why: 'The people who run this service have disabled the user’s account.',
-    cure: 'Nothing you can do; sign the user out.',
+    fix: 'Nothing you can do; sign the user out.',
   },
-  unknown: {
+  grant_unknown: {
     title: 'The session is gone',
     why: 'The code or token was issued here, but its session is no longer known: it expired long ago, or the account was deleted.',
-    cure: AGAIN,
+    fix: REAUTHORIZE,
   },
-  ahead: {
+  grant_behind_token: {
     title: 'The service was restored from a backup',
     why: 'The token is newer than the service’s own records.',
-    cure: AGAIN,
+    fix: REAUTHORIZE,
   },
   // ---- authorization requests
   client_disabled: {
     title: 'The application is disabled',
     why: 'Nobody can connect to a disabled application.',
-    cure: 'Its page says who can enable it again.',
+    fix: 'Its page says who can enable it again.',
   },
   redirect_uri_missing: {
     title: 'No redirect_uri',
     why: 'redirect_uri is missing or was sent more than once.',
-    cure: 'Send exactly one, also when only one is registered.',
+    fix: 'Send exactly one, also when only one is registered.',
   },
   redirect_uri_unregistered: {
     title: 'The redirect_uri is not registered',
     why: 'The redirect_uri is equal to none of the registered ones. Below: what was sent, and the registered one that is most like it.',
-    cure: 'Correct it, or register this one on the application’s page.',
+    fix: 'Correct it, or register this one on the application’s page.',
   },
   unsupported_response_type: {
     title: 'Unknown response_type',
-    why: ({ details }) => `response_type is “${details.response_type}”.`,
-    cure: 'Use response_type=code: the code flow with PKCE is the only one here.',
+    why: ({ details }) => `response_type is “${details.responseType}”.`,
+    fix: 'Use response_type=code: the code flow with PKCE is the only one here.',
   },
   challenge_method: {
     title: 'Another challenge method',
     why: ({ details }) => `code_challenge_method is “${details.method}”.`,
-    cure: 'Use S256.',
+    fix: 'Use S256.',
   },
   challenge_malformed: {
     title: 'Malformed code_challenge',
     why: ({ details }) => `A code_challenge has 43 characters of base64url; this one has ${details.length}.`,
-    cure: 'It is BASE64URL(SHA256(code_verifier)), without = at the end; not hexadecimal.',
+    fix: 'It is BASE64URL(SHA256(code_verifier)), without = at the end; not hexadecimal.',
   },
   scope_unregistered: {
     title: 'A scope that is not registered',
-    why: ({ details }) => `Asked for “${details.asked}”, registered is “${details.registered}”.`,
-    cure: 'Ask for less, or add the scope on the application’s page.',
+    why: ({ details }) => `Asked for “${details.requested}”, registered is “${details.registered}”.`,
+    fix: 'Ask for less, or add the scope on the application’s page.',
   },
   access_denied: {
     title: 'The user refused',
     why: 'The user chose Deny on the consent screen.',
-    cure: 'Accept it, and offer to try again.',
+    fix: 'Accept it, and offer to try again.',
   },
 };
 
-const SUCCESSES: Readonly<Record<string, string>> = {
+const SUCCESS_TITLES: Readonly<Record<SuccessReason, string>> = {
   consent_shown: 'The consent screen was shown',
   code_issued: 'The user allowed it, a code was issued',
   code_exchanged: 'The code was exchanged for tokens',
@@ -277,30 +288,32 @@ const SUCCESSES: Readonly<Record<string, string>> = {
   nothing_revoked: 'Nothing to revoke',
 };
 
-/** What a success leaves open. */
-const REMARKS: Readonly<Record<string, string>> = {
+/** Remarks on successes that say less than they seem to. */
+const SUCCESS_REMARKS: Readonly<Partial<Record<SuccessReason, string>>> = {
   access_token_revoked: 'If the token was not issued to this application, nothing was changed.',
   nothing_revoked:
     'The token was unknown, expired, already revoked or another application’s. The answer is the same in every case, so that it cannot be used to test tokens.',
 };
 
-export const remarkOn = ({ error, reason }: LogEntry): string | undefined =>
-  error === '' ? REMARKS[reason] : undefined;
+export const remarkOn = (entry: LogEntry): string | undefined =>
+  entry.error === '' ? SUCCESS_REMARKS[entry.reason] : undefined;
 
-export const FAILURE_REASONS: readonly string[] = Object.keys(FAILURES);
+export const FAILURE_REASONS = Object.keys(EXPLANATIONS) as readonly FailureReason[];
 
-/** A reason in a few words, for lists. */
-export function titleOf({ error, reason }: { readonly error: string; readonly reason: string }): string {
-  return (error === '' ? SUCCESSES[reason] : FAILURES[reason]?.title) ?? reason;
+/** A few words for lists. Entries may have been written by another version: an unknown reason stands for itself. */
+export function titleOf(reason: string): string {
+  if (reason in EXPLANATIONS) return EXPLANATIONS[reason as FailureReason].title;
+  return (SUCCESS_TITLES as Readonly<Record<string, string>>)[reason] ?? reason;
 }
 
 export function explain(
   entry: LogEntry,
   earlier: LogEntry | undefined,
-): { readonly why: string; readonly cure: string } | undefined {
-  const reason = entry.error === '' ? undefined : FAILURES[entry.reason];
-  if (!reason) return undefined;
-  const told = { entry, details: entry.details, earlier };
-  const words = (text: Words) => (typeof text === 'string' ? text : text(told));
-  return { why: words(reason.why), cure: words(reason.cure) };
+): { readonly why: string; readonly fix: string } | undefined {
+  if (entry.error === '' || !(entry.reason in EXPLANATIONS)) return undefined;
+  // The reason decides the type of the details, which an index by a union cannot express.
+  const { why, fix } = EXPLANATIONS[entry.reason] as Explanation<FailureReason>;
+  const context = { details: entry.details, entry, earlier };
+  const phrase = (text: Phrase<FailureReason>) => (typeof text === 'string' ? text : text(context));
+  return { why: phrase(why), fix: phrase(fix) };
 }

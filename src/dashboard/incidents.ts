@@ -2,7 +2,6 @@ import { notFoundResponse } from '../http/error-pages.ts';
 import { htmlResponse } from '../http/html-response.ts';
 import { incidentPage, incidentsPage } from '../pages/incidents.ts';
 import { presentationOf } from '../request-log/incidents.ts';
-import { RequestLog } from '../request-log/request-log.ts';
 import { titleOf } from './failure-explanations.ts';
 import { diagnose } from './incident-diagnosis.ts';
 import { isId, pathParameter, requireOwnedApp } from './require-owned-app.ts';
@@ -12,7 +11,7 @@ const MAX_SHOWN = 100;
 /** GET /dashboard/apps/:client_id/incidents */
 export const showIncidents = requireOwnedApp(async (app, { application, frame }) => {
   const { clientId, name } = application;
-  await RequestLog.of(app).flush();
+  await app.requestLog.flush();
   const incidents = await app.store.incidents.list(clientId, MAX_SHOWN);
   const judged = incidents.map((incident) => ({ ...incident, diagnosis: diagnose(incident) }));
   return htmlResponse(incidentsPage({ frame, clientId, name, incidents: judged }));
@@ -22,7 +21,7 @@ export const showIncidents = requireOwnedApp(async (app, { application, frame })
 export const showIncident = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
   const id = pathParameter(http, 'id');
-  await RequestLog.of(app).flush();
+  await app.requestLog.flush();
   const incident = isId(id) ? await app.store.incidents.find(clientId, id) : undefined;
   if (!incident) return notFoundResponse();
   const later = (await app.store.requestLog.listByGrant(clientId, incident.grantTail))
@@ -30,7 +29,7 @@ export const showIncident = requireOwnedApp(async (app, { http, application, fra
     .filter((one) => !incident.presentations.some((known) => known.id === one.id));
   const timeline = [...incident.presentations, ...later]
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-    .map((one) => ({ ...one, title: titleOf(one) }));
+    .map((one) => ({ ...one, title: titleOf(one.reason) }));
   return htmlResponse(
     incidentPage({ frame, clientId, name, incident, timeline, diagnosis: diagnose(incident) }),
   );

@@ -169,21 +169,20 @@ async function expiredCode({
   return { title: 'Expired code', paragraphs, exchanges: [exchange], credentials };
 }
 
-async function reachLimit({ app, send, credentials }: StepContext): Promise<PageContent> {
+async function reachLimit({ app, playground, send, credentials }: StepContext): Promise<PageContent> {
   let last: Exchange;
   let sent = 0;
   do {
     last = await send.revoke('not a token');
     sent++;
   } while (last.status !== 429 && sent < MAX_REQUESTS);
+  const limit = app.clientLimits.limitOf(await app.store.applications.find(playground.clientId));
   const paragraphs =
     last.status === 429
       ? [
-          `${sent} requests were sent; this is the answer to the last. The limit is ${app.config.rateLimit} a minute, token and revoke together. Wait as long as retry-after says, or every further step is refused as well.`,
+          `${sent} requests were sent; this is the answer to the last. The limit is ${limit} a minute, token and revoke together. Wait as long as retry-after says, or every further step is refused as well.`,
         ]
-      : [
-          `${sent} requests were sent and none was refused: the limit here is ${app.config.rateLimit} a minute.`,
-        ];
+      : [`${sent} requests were sent and none was refused: the limit here is ${limit} a minute.`];
   return { title: 'Rate limit', paragraphs, exchanges: [last], credentials };
 }
 

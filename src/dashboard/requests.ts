@@ -8,8 +8,8 @@ import { type HttpResponse, redirect } from '../http/response.ts';
 import { messagePage } from '../pages/message.ts';
 import { requestPage } from '../pages/request.ts';
 import { CHOICES, requestsPage } from '../pages/requests.ts';
-import { RequestLog } from '../request-log/request-log.ts';
 import type { LogEntry, LogFilter } from '../store/request-log.ts';
+import type { User } from '../store/users.ts';
 import { explain, remarkOn, titleOf } from './failure-explanations.ts';
 import { applicationPath, isId, pathParameter, requireOwnedApp } from './require-owned-app.ts';
 
@@ -29,13 +29,13 @@ export const showRequests = requireOwnedApp(async (app, { http, application, fra
   const query = http.query;
   const chosen = choices(query);
   const before = query.get('before') ?? '';
-  await RequestLog.of(app).flush();
+  await app.requestLog.flush();
   const found = await app.store.requestLog.list(
     clientId,
     { ...filterOf(chosen, app.now()), ...(isId(before) && { before }) },
     PAGE + 1,
   );
-  const entries = found.slice(0, PAGE).map((entry) => ({ ...entry, title: titleOf(entry) }));
+  const entries = found.slice(0, PAGE).map((entry) => ({ ...entry, title: titleOf(entry.reason) }));
   const address = (more: Record<string, string>) =>
     `${applicationPath(clientId)}/requests?${new URLSearchParams({ ...chosen, ...more })}`;
   const content = requestsPage({
@@ -51,7 +51,7 @@ export const showRequests = requireOwnedApp(async (app, { http, application, fra
   return htmlResponse(content);
 });
 
-/** What is not a choice of the form chooses nothing. */
+/** A value that the form does not offer is ignored. */
 function choices(query: ReadonlyMap<string, string>): Chosen {
   const choice = (name: keyof typeof CHOICES) =>
     CHOICES[name].find(([value]) => value === query.get(name))?.[0] ?? '';
@@ -71,7 +71,7 @@ function filterOf({ outcome, endpoint, time }: Chosen, now: number): LogFilter {
 export const showRequest = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
   const id = pathParameter(http, 'id');
-  await RequestLog.of(app).flush();
+  await app.requestLog.flush();
   const log = app.store.requestLog;
   const entry = isId(id) ? await log.find(clientId, id) : undefined;
   if (!entry) return notFoundResponse();
@@ -79,13 +79,17 @@ export const showRequest = requireOwnedApp(async (app, { http, application, fram
     firstUse(app, entry),
     app.store.incidents.find(clientId, id),
   ]);
-  const explained = explain(entry, earlier);
-  const title = titleOf(entry);
-  const props = { entry, title, explained, remark: remarkOn(entry), incident: incident?.id };
+  const props = {
+    entry,
+    title: titleOf(entry.reason),
+    explanation: explain(entry, earlier),
+    remark: remarkOn(entry),
+    incident: incident?.id,
+  };
   return htmlResponse(requestPage({ frame, clientId, name, ...props }));
 });
 
-/** The success that used the same code or token before. */
+/** The earlier success that used the same code or refresh token. */
 async function firstUse(app: App, entry: LogEntry): Promise<LogEntry | undefined> {
   if (entry.grantTail === null || entry.error === '') return undefined;
   const all = await app.store.requestLog.listByGrant(entry.clientId, entry.grantTail);
@@ -99,14 +103,13 @@ async function firstUse(app: App, entry: LogEntry): Promise<LogEntry | undefined
 }
 
 /**
- * GET /errors/:id: where an error response points. It leads the owner of the application to the entry;
- * for everybody else there is nothing here, whether the entry exists or not.
+ * GET /errors/:id, the `error_uri` of error responses: leads the application's owner to the log entry. Everybody else
+ * sees the same page, whether the entry exists or not.
  */
 export async function showError(app: App, http: HttpRequest): Promise<HttpResponse> {
   const id = pathParameter(http, 'id');
   const user = await new Browser(app, http).user();
-  await RequestLog.of(app).flush();
-  const clientId = user && isId(id) ? await app.store.requestLog.findClientId(user.id, id) : undefined;
+  const clientId = user && isId(id) ? await findClientId(app, user, id) : undefined;
   if (clientId !== undefined) return redirect(`${applicationPath(clientId)}/requests/${id}`);
   const content = messagePage({
     title: 'Nothing to see here',
@@ -116,4 +119,10 @@ export async function showError(app: App, http: HttpRequest): Promise<HttpRespon
     ...(!user && { next: { path: loginPath(http.url.split('?', 1)[0]!), label: 'Sign in' } }),
   });
   return htmlResponse(content, { status: 404 });
+}
+
+/** Flushes for signed-in users only: a stranger must not be able to force writes. */
+async function findClientId(app: App, user: User, entryId: string): Promise<string | undefined> {
+  await app.requestLog.flush();
+  return app.store.requestLog.findClientId(user.id, entryId);
 }

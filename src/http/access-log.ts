@@ -1,41 +1,42 @@
 import type { App } from '../app.ts';
 import { Batch, onNextTick } from '../batch.ts';
-import { RequestLog } from '../request-log/request-log.ts';
+import { reasonOf } from '../request-log/diagnostics.ts';
 import type { CompletedRequest, HttpRequest } from './request.ts';
 
-/** What is written down of a request once it has its response. Nobody waits for it. */
+/** Records completed requests in the log, the applications' request logs and the metrics, off the response path. */
 export class AccessLog {
   readonly #app: App;
-  readonly #requestLog: RequestLog;
-  readonly #answered = new Batch<CompletedRequest>(onNextTick, (all) => this.#take(all));
+  readonly #completed = new Batch<CompletedRequest>(onNextTick, (batch) => this.#write(batch));
 
   constructor(app: App) {
     this.#app = app;
-    this.#requestLog = RequestLog.of(app);
   }
 
-  add(answered: CompletedRequest): void {
-    this.#answered.add(answered);
+  record(completed: CompletedRequest): void {
+    this.#completed.add(completed);
   }
 
   async close(): Promise<void> {
-    this.#answered.flush();
-    await this.#requestLog.close();
+    this.#completed.flush();
+    await this.#app.requestLog.close();
   }
 
-  #take(all: readonly CompletedRequest[]): void {
-    for (const answered of all) logLine(this.#app, answered);
-    for (const answered of all) this.#requestLog.record(answered);
-    const { metrics } = this.#app;
-    if (metrics) for (const answered of all) metrics.requestCompleted(measured(answered));
+  #write(batch: readonly CompletedRequest[]): void {
+    const { requestLog, metrics } = this.#app;
+    for (const completed of batch) writeLine(this.#app, completed);
+    for (const completed of batch) {
+      const endpoint = completed.request.route?.logged;
+      if (endpoint !== undefined) requestLog.record(endpoint, completed);
+    }
+    if (metrics) for (const completed of batch) metrics.requestCompleted(sampleOf(completed));
   }
 }
 
 /**
- * One line a request. The address as registered, never as sent: a query can hold a code. As pino would write it, but
- * by JSON.stringify: of the few plain values here it makes a line in a third of the time.
+ * The route's path, never the one sent: a query can hold a code. The line is what pino would write, but from
+ * JSON.stringify: for these few plain values that takes a third of the time.
  */
-function logLine(
+function writeLine(
   { log, logDestination }: App,
   { request, response, at, durationMs }: CompletedRequest,
 ): void {
@@ -51,19 +52,19 @@ function logLine(
     duration_ms: Math.round(durationMs * 10) / 10,
     address: request.ip,
     client_id: response.diagnostics?.clientId,
-    reason: response.diagnostics?.reason,
+    reason: reasonOf(response.diagnostics),
   });
   logDestination.write(`${line}\n`);
 }
 
-const measured = ({ request, response, durationMs }: CompletedRequest) => ({
+const sampleOf = ({ request, response, durationMs }: CompletedRequest) => ({
   ...labelsOf(request),
   status: response.status,
   error: response.error,
   seconds: durationMs / 1000,
 });
 
-/** The address as registered; whatever is not registered is one series, however many are tried. */
+/** Labels from a closed set: all paths without a route are one series, however many are tried. */
 export function labelsOf({ route, method }: HttpRequest): { method: string; route: string } {
   if (!route) return { method: 'other', route: 'none' };
   return { method, route: route.path.startsWith('/assets/') ? '/assets' : route.path };

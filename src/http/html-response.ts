@@ -1,15 +1,16 @@
 import type { Html } from '../pages/html.ts';
-import type { Diagnostics, HttpResponse } from './response.ts';
+import type { Diagnostics } from '../request-log/diagnostics.ts';
+import type { HttpResponse } from './response.ts';
 
 export type HtmlResponseOptions = {
   readonly status?: number;
-  /** Where a form on the page may lead besides this service: Chromium applies form-action to the redirect after it. */
+  /** CSP source that a form may lead to besides this service: Chromium applies form-action to the redirect after it. */
   readonly formTarget?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly diagnostics?: Diagnostics;
 };
 
-/** Headers of every page: nothing from elsewhere, no script or style in the page, no frame around it. */
+/** A page with the strict CSP of all pages: nothing from other origins, no inline script or style, no framing. */
 export function htmlResponse(
   content: Html,
   { status = 200, formTarget, headers, diagnostics }: HtmlResponseOptions = {},
@@ -32,7 +33,7 @@ export function htmlResponse(
   };
 }
 
-/** The origin of a redirect URI as a CSP source. CSP knows no IPv6 hosts; for those only the scheme can be named. */
+/** The origin of a redirect URI as a CSP source. CSP has no syntax for IPv6 hosts: for those, the scheme. */
 export function formTargetOf(redirectUri: string): string {
   const { protocol, hostname, origin } = new URL(redirectUri);
   return hostname.startsWith('[') ? protocol : origin;

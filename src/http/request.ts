@@ -8,26 +8,36 @@ export type Handler = (app: App, request: HttpRequest) => Promise<HttpResponse> 
 
 export type Route = {
   readonly method: 'GET' | 'POST';
-  /** As registered; `:name` stands for one segment. */
+  /** A segment `:name` matches any one segment. */
   readonly path: string;
   readonly handler: Handler;
-  /** Asked for so often and telling so little that it is logged only on request. */
-  readonly quiet?: boolean;
-  /** Its requests go into the log of the application that they name. */
+  /** Error responses carry `error_uri`, where the application's developer reads the reason. */
+  readonly explainsErrors?: boolean;
+  /** The handler counts every request against the limit of the client it names, also one with an oversized body. */
+  readonly countsAgainstLimit?: boolean;
+  /** Under this name the requests go to the request log of the application they name. */
   readonly logged?: LoggedEndpoint;
+  /** Access-log level `debug`: requested often, and of little interest. */
+  readonly quiet?: boolean;
 };
 
-/** What was received, whichever way it came. */
+/** A request as it arrives, over HTTP or from the playground. */
 export type ReceivedRequest = {
   readonly method: string;
   /** Path and query as sent. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** Where it came from. */
   readonly ip: string;
 };
 
 export type Dispatch = (received: ReceivedRequest, body: Buffer) => Promise<HttpResponse>;
+
+/** Use of the client's rate limit at one request. */
+export type RateLimitUse = {
+  readonly headers: () => Readonly<Record<string, string>>;
+  /** Requests in the current window, this one included; at most the limit. */
+  readonly used: number;
+};
 
 const MAX_USER_AGENT_LENGTH = 300;
 const NO_BODY = Buffer.alloc(0);
@@ -41,13 +51,20 @@ export class HttpRequest {
   readonly headers: IncomingHttpHeaders;
   readonly ip: string;
   readonly startedAt = performance.now();
-  /** Takes another request the same way as one from outside. */
+  /** Sends another request through the whole service, as if it came from outside. */
   readonly dispatch: Dispatch;
-  /** Undefined where nothing is found at the address. */
+  /** Undefined where no route matches. */
   route: Route | undefined;
-  /** What stands in the path in place of the route's `:name`s. */
+  /** Values of the route's `:name` segments. */
   parameters = NO_PARAMETERS;
   body: Buffer = NO_BODY;
+  bodyTooLarge = false;
+  /**
+   * Set by client endpoints as soon as they are known, so that every response, also one to a request that fails
+   * unexpectedly, has the limit's headers and reaches the application's log.
+   */
+  claimedClientId: string | undefined;
+  rateLimit: RateLimitUse | undefined;
   #query: ReadonlyMap<string, string> | undefined;
 
   constructor(id: string, { method, url, headers, ip }: ReceivedRequest, dispatch: Dispatch) {
@@ -82,12 +99,12 @@ export class HttpRequest {
   }
 }
 
-/** A request that has its answer, for those who take diagnostics of it. */
+/** A request with its response, for logs and metrics. */
 export type CompletedRequest = {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   /** By the service's clock. */
   readonly at: number;
-  /** From the request's head to its answer. */
+  /** From the request's headers to its response. */
   readonly durationMs: number;
 };

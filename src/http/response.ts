@@ -1,42 +1,14 @@
-import type { GrantRef } from '../protocol/credentials.ts';
 import { type ErrorCode, type ProtocolError, protocolError } from '../protocol/errors.ts';
-import type { LogDetails } from '../store/request-log.ts';
+import type { Diagnostics } from '../request-log/diagnostics.ts';
 
-/**
- * What a request comes back as: a value, written to the wire in one place (server.ts).
- * `diagnostics` is for the log alone.
- */
+/** The outcome of a request, as a value. server.ts alone writes it to the wire. */
 export type HttpResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly body: string;
-  /** The error the client was told, for what is counted. */
+  /** The OAuth error code in the body or redirect. */
   readonly error?: ErrorCode;
   readonly diagnostics?: Diagnostics;
-};
-
-/** Why it came out this way. Client and reason hold no credential, nor any text a stranger chose. */
-export type Diagnostics = {
-  readonly clientId?: string | undefined;
-  readonly reason?: string | undefined;
-  readonly logEntry?: LogEntryDiagnostics | undefined;
-};
-
-/** What the application's own request log tells besides. It may repeat what was sent: never for the service's log. */
-export type LogEntryDiagnostics = {
-  /** Who the request says it is from, where nothing has proven it. */
-  readonly claimedClientId?: string | undefined;
-  /** What was presented; of a success, what it was exchanged for. */
-  readonly ref?: GrantRef;
-  readonly details?: LogDetails;
-  /** A client secret that was refused, as hashes: of it, and of it without the space around it. */
-  readonly rejectedSecret?: {
-    readonly hash: string;
-    readonly trimmed: string;
-    readonly tail: string | undefined;
-  };
-  /** This request ended a grant of that application. */
-  readonly revokedGrant?: { readonly clientId: string; readonly kind: 'refresh_token_reuse' | 'code_replay' };
 };
 
 const JSON_HEADERS = {
@@ -72,14 +44,14 @@ export function withHeaders(
   return { ...response, headers: { ...response.headers, ...headers } };
 }
 
-/** RFC 6749 5.2: where the developer reads why. The same for everybody, so that it tells nothing. */
+/** RFC 6749 5.2: where the application's developer reads why. Always present, so that it discloses nothing. */
 export function withErrorUri(response: HttpResponse, requestId: string, uri: string): HttpResponse {
-  // The body is an object of our own making, and not an empty one.
+  // Appended by hand: error bodies are non-empty objects of our own making.
   const body = `${response.body.slice(0, -1)},"error_uri":${JSON.stringify(uri)}}`;
   return { ...response, headers: { ...response.headers, 'x-request-id': requestId }, body };
 }
 
-/** 303, so that the browser asks with GET whatever method brought it here. */
+/** 303, so that the browser follows with GET whatever the method of this request was. */
 export function redirect(location: string, diagnostics?: Diagnostics): HttpResponse {
   const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' };
   return diagnostics ? { status: 303, headers, body: '', diagnostics } : { status: 303, headers, body: '' };

@@ -2,11 +2,11 @@ import type { Route } from './request.ts';
 
 const MAX_PARAMETER_LENGTH = 200;
 
-type Found = { readonly route: Route; readonly parameters: Readonly<Record<string, string>> };
+type Match = { readonly route: Route; readonly parameters: Readonly<Record<string, string>> };
 
-const NONE = {};
+const NO_PARAMETERS = {};
 
-/** Finds the route of a path. Most paths are fixed, and one lookup; the others are compared segment by segment. */
+/** Finds the route of a path: fixed paths by one lookup, patterns segment by segment. */
 export class Router {
   readonly #fixed = new Map<string, Route[]>();
   readonly #patterns: { readonly segments: readonly string[]; readonly routes: Route[] }[] = [];
@@ -18,38 +18,45 @@ export class Router {
     }
   }
 
-  /** HEAD asks for what GET would answer. */
-  find(method: string, path: string): Found | undefined {
-    const asked = method === 'HEAD' ? 'GET' : method;
+  /** HEAD is routed like GET (RFC 9110 9.3.2). */
+  find(method: string, path: string): Match | undefined {
+    const routedMethod = method === 'HEAD' ? 'GET' : method;
     const fixed = this.#fixed.get(path);
-    if (fixed) return found(fixed, asked, NONE);
-    const given = path.split('/');
+    if (fixed) return matchMethod(fixed, routedMethod, NO_PARAMETERS);
+    const sent = path.split('/');
     for (const { segments, routes } of this.#patterns) {
-      const parameters = match(segments, given);
-      if (parameters) return found(routes, asked, parameters);
+      const parameters = matchSegments(segments, sent);
+      if (parameters) return matchMethod(routes, routedMethod, parameters);
     }
     return undefined;
   }
 
-  /** The methods that a path takes; none where nothing is. */
+  /** The methods that a path allows; none where no route has the path. */
   methods(path: string): string[] {
-    const given = path.split('/');
-    const pattern = () => this.#patterns.find(({ segments }) => match(segments, given));
+    const sent = path.split('/');
+    const pattern = () => this.#patterns.find(({ segments }) => matchSegments(segments, sent));
     const routes = this.#fixed.get(path) ?? pattern()?.routes ?? [];
     return routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   }
 }
 
-function found(routes: readonly Route[], method: string, parameters: Found['parameters']): Found | undefined {
+function matchMethod(
+  routes: readonly Route[],
+  method: string,
+  parameters: Match['parameters'],
+): Match | undefined {
   const route = routes.find((one) => one.method === method);
   return route && { route, parameters };
 }
 
-function match(segments: readonly string[], given: readonly string[]): Record<string, string> | undefined {
-  if (given.length !== segments.length) return undefined;
+function matchSegments(
+  segments: readonly string[],
+  sent: readonly string[],
+): Record<string, string> | undefined {
+  if (sent.length !== segments.length) return undefined;
   const parameters: Record<string, string> = {};
   for (const [index, segment] of segments.entries()) {
-    const text = given[index]!;
+    const text = sent[index]!;
     if (!segment.startsWith(':')) {
       if (text !== segment) return undefined;
       continue;
@@ -61,7 +68,7 @@ function match(segments: readonly string[], given: readonly string[]): Record<st
   return parameters;
 }
 
-/** Undefined when it is not valid percent-encoding. In a path a plus is a plus. */
+/** Undefined for invalid percent-encoding. Unlike in a query, a plus stays a plus. */
 export function decodePath(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

@@ -5,43 +5,43 @@ import proxyAddress from '@fastify/proxy-addr';
 import type { App } from '../app.ts';
 import { Batch, onImmediate } from '../batch.ts';
 import type { Config } from '../config.ts';
-import { Dispatcher } from './dispatcher.ts';
+import { Dispatcher, type Routing } from './dispatcher.ts';
 import type { HttpRequest } from './request.ts';
 import { errorResponse, type HttpResponse } from './response.ts';
 
 const BODY_LIMIT = 64 * 1024;
 
-/** How long a slow or idle peer may hold a connection. */
-const PATIENCE = {
+/** Bounds on how long a slow or idle peer can hold a connection. */
+const TIMEOUTS = {
   headersTimeout: 10_000,
   requestTimeout: 15_000,
   keepAliveTimeout: 30_000,
-  // Node looks only so often whether somebody's time is over.
+  // How often Node enforces the two above; its default of 30 s would double them.
   connectionsCheckingInterval: 1_000,
 };
-const CLOSE_IDLE_MS = 50;
-const HANG_UP_MS = 1_000;
+const CLOSE_IDLE_INTERVAL_MS = 50;
+const LINGER_MS = 1_000;
 
 type Exchange = { readonly request: HttpRequest; readonly response: ServerResponse };
 
-/** Postern over HTTP: what comes in through a socket goes to the dispatcher, and its response back. */
+/** The HTTP server: reads requests from sockets, and writes the dispatcher's responses. */
 export class PosternServer {
   readonly #dispatcher: Dispatcher;
   readonly #log: App['log'];
   readonly #addressOf: (raw: IncomingMessage) => string;
   readonly http: Server;
   #closing = false;
-  /** Requests that have come whole. */
-  readonly #received = new Batch<Exchange>(onImmediate, (all) => {
-    for (const exchange of all) this.#respond(exchange);
+  /** Completely received requests: those of one event-loop turn are handled in one batch (decision 007). */
+  readonly #received = new Batch<Exchange>(onImmediate, (batch) => {
+    for (const exchange of batch) this.#respond(exchange);
   });
 
-  constructor(app: App) {
-    this.#dispatcher = new Dispatcher(app);
+  constructor(app: App, routing: Routing) {
+    this.#dispatcher = new Dispatcher(app, routing);
     this.#log = app.log;
     this.#addressOf = addressReader(app.config.trustProxy);
-    this.http = createServer({ ...PATIENCE, maxHeaderSize: 16 * 1024 }, (raw, response) =>
-      this.#take(raw, response),
+    this.http = createServer({ ...TIMEOUTS, maxHeaderSize: 16 * 1024 }, (raw, response) =>
+      this.#receive(raw, response),
     );
     this.http.on('clientError', refuseMalformedHttp);
   }
@@ -55,34 +55,31 @@ export class PosternServer {
     return (this.http.address() as AddressInfo).port;
   }
 
-  /** Takes no new connections, finishes the requests under way and writes down what waits to be. */
+  /** Accepts no new connections, finishes the requests under way and flushes the logs. */
   async close(): Promise<void> {
     this.#closing = true;
     const closed = once(this.http, 'close');
     this.http.close();
-    // A connection whose last request is answered is closed, though its client would keep it.
-    const idle = setInterval(() => this.http.closeIdleConnections(), CLOSE_IDLE_MS);
+    // Keep-alive connections are closed after their last response, though their clients would keep them.
+    const idle = setInterval(() => this.http.closeIdleConnections(), CLOSE_IDLE_INTERVAL_MS);
     await closed;
     clearInterval(idle);
     await this.#dispatcher.close();
   }
 
-  /** The body is read only where somebody is to read it: what is not here is not here, whatever comes with it. */
-  #take(raw: IncomingMessage, response: ServerResponse): void {
+  /** The body is read only for routes that use it. */
+  #receive(raw: IncomingMessage, response: ServerResponse): void {
     const { method = '', url = '', headers } = raw;
     const ip = this.#addressOf(raw);
     const request = this.#dispatcher.receive({ method, url: originForm(url), headers, ip });
-    const { route } = request;
-    if (route?.method !== 'POST') this.#received.add({ request, response });
-    else if (Number(headers['content-length'] ?? 0) > BODY_LIMIT)
-      this.#send(response, this.#dispatcher.refuseBody(request));
-    else
-      readBody(raw, (body) => {
-        if (body) {
-          request.body = body;
-          this.#received.add({ request, response });
-        } else this.#send(response, this.#dispatcher.refuseBody(request));
-      });
+    if (request.route?.method !== 'POST') return void this.#received.add({ request, response });
+    const finish = (body: Buffer | undefined) => {
+      if (body) request.body = body;
+      else request.bodyTooLarge = true;
+      this.#received.add({ request, response });
+    };
+    if (Number(headers['content-length'] ?? 0) > BODY_LIMIT) finish(undefined);
+    else readBody(raw, finish);
   }
 
   #respond({ request, response }: Exchange): void {
@@ -103,10 +100,10 @@ export class PosternServer {
       'content-length': length,
       ...(this.#closing && { connection: 'close' }),
     });
-    // Where every character is one byte, the two encodings are the same, and this one is the quicker.
+    // For ASCII the two encodings are the same, and latin1 is the faster.
     response.end(body, length === body.length ? 'latin1' : 'utf8');
-    // A peer that does not fetch its response may not hold the connection for ever either. Nearly every response is taken
-    // by the system at once: a timeout of the connection as a whole would be set anew at each for nothing.
+    // A peer that does not read its response must not hold the connection for ever. The kernel takes nearly every
+    // response at once, so the timeout is set only where it did not: setting it for each one costs for nothing.
     const { socket } = response.req;
     const pipelined = response.socket === null;
     if (pipelined || socket.writableLength > 0) socket.setTimeout(this.http.requestTimeout);
@@ -114,8 +111,8 @@ export class PosternServer {
 }
 
 /**
- * Bodies come as bytes: each endpoint decides what it reads, and a wrong type is its error to name. One that is too
- * large is answered at once; what still comes of it is let go by. Of one that breaks off there is nobody to response.
+ * Reads the body as bytes: endpoints parse it themselves. `done` gets undefined as soon as it is too large; the rest is
+ * then discarded. For an aborted body there is nobody to respond to.
  */
 function readBody(raw: IncomingMessage, done: (body: Buffer | undefined) => void): void {
   const chunks: Buffer[] = [];
@@ -132,14 +129,14 @@ function readBody(raw: IncomingMessage, done: (body: Buffer | undefined) => void
   });
 }
 
-/** RFC 9112 3.2.2: an address may be given whole; whose it is does not matter here. */
+/** RFC 9112 3.2.2: a request target may be absolute. Its host does not matter here. */
 function originForm(url: string): string {
   if (url.startsWith('/')) return url;
   const rest = url.replace(/^https?:\/\/[^/?#]*/i, '');
   return rest === url || rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** Where a request comes from: the peer, or whom the proxies that are trusted name. */
+/** The client's address: the peer's, or the one that trusted proxies forward. */
 function addressReader(trusted: Config['trustProxy']): (raw: IncomingMessage) => string {
   if (trusted === false) return (raw) => raw.socket.remoteAddress ?? '';
   const trust =
@@ -149,7 +146,7 @@ function addressReader(trusted: Config['trustProxy']): (raw: IncomingMessage) =>
   return (raw) => (raw.socket.remoteAddress === undefined ? '' : proxyAddress(raw, trust));
 }
 
-/** What is not even HTTP, has too long a head or takes too long to come: told in our words, then hung up on. */
+/** Malformed HTTP, oversized headers or a request timeout: our JSON error, then the connection is closed. */
 function refuseMalformedHttp(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const status =
@@ -161,6 +158,6 @@ function refuseMalformedHttp(error: NodeJS.ErrnoException, socket: Socket): void
   const { body } = errorResponse('invalid_request');
   const head = `content-type: application/json\r\ncache-control: no-store\r\ncontent-length: ${body.length}`;
   socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nconnection: close\r\n\r\n${body}`);
-  // A peer may keep its half of the connection open, or go on sending.
-  setTimeout(() => socket.destroy(), HANG_UP_MS).unref();
+  // The peer may keep its half of the connection open, or go on sending.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

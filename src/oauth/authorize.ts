@@ -17,18 +17,19 @@ import {
 } from '../protocol/authorization-request.ts';
 import { newId } from '../protocol/credentials.ts';
 import { errorUri, protocolError } from '../protocol/errors.ts';
+import { NO_DETAILS } from '../protocol/failure-reason.ts';
 import { param } from '../protocol/parameters.ts';
 import { nearest, redirectWith } from '../protocol/redirect-uri.ts';
 import { formatScope, includes, type ScopeSet, scopeNames, scopeOf } from '../protocol/scope.ts';
+import type { Diagnostics } from '../request-log/diagnostics.ts';
 import type { Application } from '../store/applications.ts';
-import type { LogDetails } from '../store/request-log.ts';
 import type { User } from '../store/users.ts';
 
-/** How long a consent screen may stand open before it is answered. */
+/** A consent screen left open longer than this must be loaded again. */
 const CONSENT_TTL_MS = 60 * 60_000;
 const MAX_URI_LENGTH = 2000;
 
-/** An authorization request whose every parameter is right. */
+/** A valid authorization request. */
 type AuthorizationRequest = {
   readonly application: Application;
   readonly redirectUri: string;
@@ -37,19 +38,19 @@ type AuthorizationRequest = {
   readonly scope: ScopeSet;
 };
 
-/** What the consent form carries: the request as it came, and the grant that saying yes will make. */
+/** Carried by the consent form, signed: the request as sent, and the id of the grant that consent creates. */
 type PendingConsent = { readonly query: string; readonly grantId: string; readonly shownAt: number };
 
-/** GET /oauth/authorize: the consent screen (spec 4.5, RFC 6749 4.1.1). */
+/** GET /oauth/authorize: the consent screen (protocol 4.5, RFC 6749 4.1.1). */
 export async function showConsent(app: App, http: HttpRequest): Promise<HttpResponse> {
   const query = http.rawQuery;
-  const request = await readRequest(app, http, query);
-  if ('status' in request) return request;
+  const read = await readRequest(app, http, query);
+  if ('refusal' in read) return read.refusal;
   const browser = new Browser(app, http);
   const user = await browser.user();
   const self = `/oauth/authorize?${query}`;
   if (!user) return redirect(loginPath(self));
-  const { application, redirectUri, scope } = request;
+  const { application, redirectUri, scope } = read.request;
   const content = consentPage({
     applicationName: application.name,
     claimedSite: application.homepageUrl === null ? undefined : new URL(application.homepageUrl).host,
@@ -58,7 +59,7 @@ export async function showConsent(app: App, http: HttpRequest): Promise<HttpResp
     scope,
     optionalScope: application.optionalScope,
     redirectHost: new URL(redirectUri).host,
-    request: sealConsent(browser, { query, grantId: newId(), shownAt: app.now() }),
+    request: signConsent(browser, { query, grantId: newId(), shownAt: app.now() }),
     csrfToken: browser.csrfToken(),
     switchAccountTo: self,
   });
@@ -68,29 +69,30 @@ export async function showConsent(app: App, http: HttpRequest): Promise<HttpResp
   });
 }
 
-/** Who is behind an application, as far as it was proven: the domain of its owner's confirmed address. */
+/** The domain of the owner's confirmed email address: that much of an application's identity is verified. */
 async function ownerDomain(app: App, { ownerId }: Application): Promise<string | undefined> {
   const owner = await app.store.users.find(ownerId);
   return owner?.emailVerified ? owner.email.slice(owner.email.lastIndexOf('@') + 1) : undefined;
 }
 
-/** POST /oauth/authorize: the user's response. Whatever is not a yes is a no. */
+/** POST /oauth/authorize: the user's decision. Anything but `allow` denies. */
 export async function decideConsent(app: App, http: HttpRequest): Promise<HttpResponse> {
   const browser = new Browser(app, http);
   const form = formOf(http);
-  const pending = openConsent(browser, form, app.now());
-  if (!pending) return staleForm(http);
-  const request = await readRequest(app, http, pending.query);
-  if ('status' in request) return request;
+  const pending = verifyConsent(browser, form, app.now());
+  if (!pending) return consentExpired(http);
+  const read = await readRequest(app, http, pending.query);
+  if ('refusal' in read) return read.refusal;
+  const { request } = read;
   const user = await browser.user();
   if (!user) return redirect(loginPath(`/oauth/authorize?${pending.query}`));
-  if (param(form, 'decision') !== 'allow') return refuse(app, http, request, DENIED);
+  if (param(form, 'decision') !== 'allow') return redirectError(app, http, request, DENIED);
   return allow(app, http, request, pending, user, grantedScope(request, form));
 }
 
 /**
- * The grant's id was chosen when the screen was shown, so a second click makes no second
- * grant: it gets the same code while that is still unused, and the screen anew after that.
+ * The grant id was chosen when the screen was shown, so a second click creates no second grant: it gets the same code
+ * while that is unused, and the consent screen again after that.
  */
 async function allow(
   app: App,
@@ -121,11 +123,11 @@ async function allow(
   const code = app.keys.tokenSigner.signCode({ userId: user.id, grantId, generation: 0 });
   return redirect(redirectWith(redirectUri, { code, iss: app.config.baseUrl }, rawState), {
     clientId: application.clientId,
-    logEntry: { ref: { userId: user.id, grantId, generation: 0 } },
+    ref: { userId: user.id, grantId, generation: 0 },
   });
 }
 
-/** Required scopes as asked for; of the optional ones those that were left ticked. */
+/** All requested scopes that are required, and the optional ones that the user left ticked. */
 function grantedScope(
   { application, scope }: AuthorizationRequest,
   form: ReadonlyMap<string, string>,
@@ -136,18 +138,19 @@ function grantedScope(
 }
 
 /**
- * Until client and redirect URI are known to belong together nothing may be redirected
- * (RFC 6749 4.1.2.1); after that every error goes back to the client.
+ * Until client and redirect URI are known to belong together, an error is a page (RFC 6749 4.1.2.1); after that every
+ * error goes back to the client.
  */
 async function readRequest(
   app: App,
   http: HttpRequest,
   query: string,
-): Promise<AuthorizationRequest | HttpResponse> {
-  const asked = parseAuthorizationQuery(query);
-  const { clientId, redirectUri, codeChallenge, rawState } = asked;
-  const refused = (reason: UnredirectableFault, application?: Application) =>
-    refusedPage(http, asked, reason, application);
+): Promise<{ readonly request: AuthorizationRequest } | { readonly refusal: HttpResponse }> {
+  const parsed = parseAuthorizationQuery(query);
+  const { clientId, redirectUri, codeChallenge, rawState } = parsed;
+  const refused = (fault: UnredirectableFault, application?: Application) => ({
+    refusal: errorPage(http, parsed, fault, application),
+  });
   if (clientId === undefined) return refused('client_id_missing');
   const application = await app.store.applications.find(clientId);
   if (!application) return refused('client_unknown');
@@ -156,35 +159,41 @@ async function readRequest(
   if (!application.redirectUris.includes(redirectUri))
     return refused('redirect_uri_unregistered', application);
 
-  const scope = asked.scope ?? application.scope;
+  const scope = parsed.scope ?? application.scope;
   const request = { application, redirectUri, rawState, codeChallenge, scope };
-  const fault = asked.fault ?? scopeFault(asked, application);
-  return fault ? refuse(app, http, request, fault) : request;
+  const fault = parsed.fault ?? scopeFault(parsed, application);
+  return fault ? { refusal: redirectError(app, http, request, fault) } : { request };
 }
 
 function scopeFault({ scope }: AuthorizationQuery, application: Application): AuthorizationFault | undefined {
   if (scope === undefined || includes(application.scope, scope)) return undefined;
-  const details = { asked: formatScope(scope), registered: formatScope(application.scope) };
-  return { error: 'invalid_scope', reason: 'scope_unregistered', details };
+  const details = { requested: formatScope(scope), registered: formatScope(application.scope) };
+  return { error: 'invalid_scope', failure: { reason: 'scope_unregistered', details } };
 }
 
-const DENIED: AuthorizationFault = { error: 'access_denied', reason: 'access_denied' };
+const DENIED: AuthorizationFault = {
+  error: 'access_denied',
+  failure: { reason: 'access_denied', details: NO_DETAILS },
+};
 
-function refuse(
+function redirectError(
   app: App,
   http: HttpRequest,
   { application, redirectUri, rawState }: AuthorizationRequest,
-  { error, reason, details = {} }: AuthorizationFault,
+  { error, failure }: AuthorizationFault,
 ): HttpResponse {
   const { description: error_description } = protocolError(error);
   const { baseUrl } = app.config;
   const error_uri = errorUri(baseUrl, http.id);
   const location = redirectWith(redirectUri, { error, error_description, error_uri, iss: baseUrl }, rawState);
-  return { ...redirect(location, { clientId: application.clientId, reason, logEntry: { details } }), error };
+  return { ...redirect(location, { clientId: application.clientId, failure }), error };
 }
 
-/** The name of the application is told: whoever has its client_id has seen its consent screen. Its addresses are not. */
-function refusedPage(
+/**
+ * Names the application, which anybody with its client_id has seen on its consent screen. Its registered redirect
+ * URIs are not disclosed here: they are in its own request log.
+ */
+function errorPage(
   http: HttpRequest,
   { clientId, redirectUri }: AuthorizationQuery,
   fault: UnredirectableFault,
@@ -192,35 +201,42 @@ function refusedPage(
 ): HttpResponse {
   const applicationName = application?.name;
   const content = authorizeErrorPage({ fault, applicationName, clientId, redirectUri, requestId: http.id });
-  const details =
-    application && fault === 'redirect_uri_unregistered' ? mismatch(redirectUri!, application) : {};
-  const response = htmlResponse(content, {
-    status: 400,
-    diagnostics: { clientId: application?.clientId, reason: fault, logEntry: { details } },
-  });
-  return { ...response, error: 'invalid_request' };
+  const diagnostics = diagnosticsOf(fault, redirectUri, application);
+  return { ...htmlResponse(content, { status: 400, diagnostics }), error: 'invalid_request' };
 }
 
-function mismatch(sent: string, { redirectUris }: Application): LogDetails {
-  return { sent: sent.slice(0, MAX_URI_LENGTH), expected: nearest(sent, redirectUris) };
+function diagnosticsOf(fault: UnredirectableFault, sent = '', application?: Application): Diagnostics {
+  const clientId = application?.clientId;
+  switch (fault) {
+    case 'client_id_missing':
+    case 'client_unknown':
+      return { reason: fault };
+    case 'redirect_uri_unregistered': {
+      const expected = nearest(sent, application?.redirectUris ?? []);
+      const details = { sent: sent.slice(0, MAX_URI_LENGTH), expected };
+      return { clientId, failure: { reason: fault, details } };
+    }
+    default:
+      return { clientId, failure: { reason: fault, details: NO_DETAILS } };
+  }
 }
 
-function staleForm(http: HttpRequest): HttpResponse {
+function consentExpired(http: HttpRequest): HttpResponse {
   const content = messagePage({
     title: 'This page is out of date',
     paragraphs: ['Nothing was shared. Go back to the application and start again.'],
     requestId: http.id,
   });
-  return htmlResponse(content, { status: 403, diagnostics: { reason: 'stale_consent' } });
+  return htmlResponse(content, { status: 403, diagnostics: { reason: 'consent_expired' } });
 }
 
-function sealConsent(browser: Browser, pending: PendingConsent): string {
+function signConsent(browser: Browser, pending: PendingConsent): string {
   const payload = Buffer.from(JSON.stringify(pending)).toString('base64url');
   return `${payload}.${browser.sign('consent', payload)}`;
 }
 
-/** Undefined when it was not made for this very session, was tampered with, or has stood too long. */
-function openConsent(
+/** Undefined when it was signed for another session, tampered with, or shown too long ago. */
+function verifyConsent(
   browser: Browser,
   form: ReadonlyMap<string, string>,
   now: number,

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { App } from '../app.ts';
+import type { RateLimitUse } from '../http/request.ts';
 import { network } from '../protocol/address.ts';
 import {
   type RateLimitState,
@@ -8,78 +8,83 @@ import {
   rateLimitState,
   tighter,
 } from '../protocol/rate-window.ts';
+import type { Application } from '../store/applications.ts';
+import type { CounterStore } from '../store/counters.ts';
 
 const WINDOW_MS = 60_000;
+/** Longer than any client_id that was issued. */
+const MAX_CLIENT_ID_LENGTH = 64;
 
 /**
- * The limit of the token and revocation endpoints. A client_id is public, so counting by
- * it alone would let a stranger spend an application's budget. Hence two counters: one per
- * client_id and address for every request, in this process's memory, and one per client_id
- * for requests that proved to be the client's, shared by all nodes. From one address the two
- * are one: the second window opens where the first one did.
+ * The limit of the token and revocation endpoints (protocol 8.1). A client_id is public, so counting by it alone
+ * would let a stranger spend an application's budget. Hence two counters: per client_id and address for every
+ * request, in this process's memory; and per client_id for authenticated requests, shared by all nodes. Seen from
+ * one address they are one, because the second window opens where the first one did (decision 005).
  */
 export class ClientLimits {
-  static readonly #perApp = new WeakMap<App, ClientLimits>();
-  readonly #app: App;
+  readonly #counters: CounterStore;
+  readonly #requestsPerMinute: number;
   readonly #perAddress = new RateWindows(WINDOW_MS);
 
-  constructor(app: App) {
-    this.#app = app;
+  constructor(counters: CounterStore, requestsPerMinute: number) {
+    this.#counters = counters;
+    this.#requestsPerMinute = requestsPerMinute;
   }
 
-  /** One for all endpoints of an App: they share their counters. */
-  static of(app: App): ClientLimits {
-    let limits = ClientLimits.#perApp.get(app);
-    if (!limits) {
-      limits = new ClientLimits(app);
-      ClientLimits.#perApp.set(app, limits);
-    }
-    return limits;
+  /** Requests per minute; undefined asks for those of a client that has not authenticated. */
+  limitOf(_application: Application | undefined): number {
+    return this.#requestsPerMinute;
   }
 
   countRequest(clientId: string, address: string, now: number): RequestLimit {
     const id = bounded(clientId);
-    return new RequestLimit(this.#app, id, this.#perAddress.hit(`${id} ${network(address)}`, now), now);
+    const window = this.#perAddress.hit(`${id} ${network(address)}`, now);
+    return new RequestLimit(this.#counters, id, this.limitOf(undefined), window, now);
   }
 }
 
-/** What the limits say of one request. */
-export class RequestLimit {
-  readonly #app: App;
+/** Both counters' state at one request. */
+export class RequestLimit implements RateLimitUse {
+  readonly #counters: CounterStore;
   readonly #clientId: string;
+  readonly #limit: number;
   readonly #startedAt: number;
   readonly #now: number;
   #state: RateLimitState;
 
-  constructor(app: App, clientId: string, window: RateWindow, now: number) {
-    this.#app = app;
+  constructor(counters: CounterStore, clientId: string, limit: number, window: RateWindow, now: number) {
+    this.#counters = counters;
     this.#clientId = clientId;
+    this.#limit = limit;
     this.#startedAt = window.startedAt;
     this.#now = now;
-    this.#state = rateLimitState(window, app.config.rateLimit, WINDOW_MS, now);
+    this.#state = rateLimitState(window, limit, WINDOW_MS, now);
   }
 
-  /** A promise only where the counter is elsewhere: in this process's memory it is counted at once. */
+  /** A promise only where the counter is shared; in memory it is counted at once. */
   countAuthenticated(): Promise<void> | undefined {
     const key = `client ${this.#clientId}`;
-    const window = this.#app.store.counters.hit(key, WINDOW_MS, this.#now, this.#startedAt);
+    const window = this.#counters.hit(key, WINDOW_MS, this.#now, this.#startedAt);
     if (window instanceof Promise) return window.then((shared) => this.#tighten(shared));
     this.#tighten(window);
     return undefined;
   }
 
   #tighten(window: RateWindow): void {
-    const state = rateLimitState(window, this.#app.config.rateLimit, WINDOW_MS, this.#now);
-    this.#state = tighter(this.#state, state);
+    this.#state = tighter(this.#state, rateLimitState(window, this.#limit, WINDOW_MS, this.#now));
   }
 
   get exceeded(): boolean {
     return this.#state.exceeded;
   }
 
+  get used(): number {
+    return this.#limit - this.#state.remaining;
+  }
+
   headers(): Record<string, string> {
     return {
-      'ratelimit-limit': String(this.#app.config.rateLimit),
+      'ratelimit-limit': String(this.#limit),
       'ratelimit-remaining': String(this.#state.remaining),
       'ratelimit-reset': String(this.#state.resetSeconds),
     };
@@ -90,6 +95,6 @@ export class RequestLimit {
   }
 }
 
-/** Anybody may send any client_id; a long one must not fill the memory. */
+/** Anybody may send any client_id: a long one must not fill the memory. */
 const bounded = (clientId: string): string =>
-  clientId.length <= 64 ? clientId : hash('sha256', clientId, 'base64url');
+  clientId.length <= MAX_CLIENT_ID_LENGTH ? clientId : hash('sha256', clientId, 'base64url');

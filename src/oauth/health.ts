@@ -8,6 +8,6 @@ export async function health(app: App): Promise<HttpResponse> {
     return jsonResponse('{"status":"ok"}');
   } catch (error) {
     app.log.error({ err: error }, 'the database does not response');
-    return errorResponse('temporarily_unavailable', { reason: 'database' });
+    return errorResponse('temporarily_unavailable', { reason: 'database_unavailable' });
   }
 }

@@ -2,12 +2,12 @@ import type { App } from '../app.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { errorResponse, type HttpResponse, jsonResponse, withHeaders } from '../http/response.ts';
 import { claimsFor } from '../protocol/claims.ts';
+import type { AccessLogReason } from '../request-log/diagnostics.ts';
 import { checkAccessToken } from './access-token.ts';
 
-/** GET /oauth/userinfo (spec 4.3, RFC 6750): the token comes in the Authorization header and nowhere else. */
+/** GET /oauth/userinfo (protocol 4.3, RFC 6750 2.1): the token is read from the Authorization header only. */
 export async function userinfo(app: App, request: HttpRequest): Promise<HttpResponse> {
-  const header = request.headers.authorization;
-  const match = /^bearer +(.+)$/i.exec(header ?? '');
+  const match = /^bearer +(.+)$/i.exec(request.headers.authorization ?? '');
   if (!match) return unauthorized('no_token', 'Bearer realm="postern"');
   const access = await checkAccessToken(app, match[1]!);
   if (access.outcome !== 'live') return unauthorized(access.reason);
@@ -16,9 +16,9 @@ export async function userinfo(app: App, request: HttpRequest): Promise<HttpResp
   });
 }
 
-/** RFC 6750 3.1: a request that carried no token learns nothing of an error. */
+/** RFC 6750 3.1: a request without a token gets a challenge without an error code. */
 function unauthorized(
-  reason: string,
+  reason: AccessLogReason,
   challenge = 'Bearer realm="postern", error="invalid_token"',
 ): HttpResponse {
   return withHeaders(errorResponse('invalid_token', { reason }), { 'www-authenticate': challenge });

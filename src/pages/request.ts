@@ -12,49 +12,48 @@ export type RequestProps = {
   readonly name: string;
   readonly entry: LogEntry;
   readonly title: string;
-  /** Of a failure: the exact reason and what helps. */
-  readonly explained: { readonly why: string; readonly cure: string } | undefined;
+  /** Of a failure. */
+  readonly explanation: { readonly why: string; readonly fix: string } | undefined;
   readonly remark: string | undefined;
-  /** The incident that this request began. */
+  /** The id of the incident that this request caused. */
   readonly incident: string | undefined;
 };
 
-/** One request: what came of it, why, and what to do. */
+/** One request: its outcome, why it failed and how to fix it. */
 export function requestPage(props: RequestProps): Html {
-  const { frame, clientId, entry, title, explained, incident, remark } = props;
+  const { frame, clientId, entry, title, explanation, incident, remark } = props;
   return shellLayout(
     title,
     'dashboard',
     frame,
     html`${applicationHead(props, 'requests', title, [[`/dashboard/apps/${clientId}/requests`, 'Requests']])}
-${explained && reason(entry, explained)}
+${explanation && whyItFailed(entry, explanation)}
 ${remark && html`<p>${remark}</p>`}
 ${incident && html`<p><a href="/dashboard/apps/${clientId}/incidents/${incident}">See the incident: every use of this session’s tokens</a></p>`}
 ${details(entry)}`,
   );
 }
 
-function reason({ details }: LogEntry, { why, cure }: NonNullable<RequestProps['explained']>): Html {
-  const { sent, expected } = details;
+function whyItFailed({ details }: LogEntry, { why, fix }: NonNullable<RequestProps['explanation']>): Html {
   return html`<section class="panel" aria-labelledby="why">
 <header><h2 id="why">Why it failed</h2></header>
 <div class="body stack">
 <p>${why}</p>
-${typeof sent === 'string' && typeof expected === 'string' && comparison(sent, expected)}
-${typeof sent === 'string' && expected === undefined && html`<div><h3>Sent</h3><code class="diff">${sent}</code></div>`}
+${'sent' in details && details.expected !== undefined && comparison(details.sent, details.expected)}
+${'sent' in details && details.expected === undefined && html`<div><h3>Sent</h3><code class="diff">${details.sent}</code></div>`}
 <h3>What helps</h3>
-<p>${cure}</p>
+<p>${fix}</p>
 </div>
 </section>`;
 }
 
-/** Both texts whole, each with what the other lacks marked. Nothing in them is a link. */
+/** Both texts in full, the differences marked. Never a link that somebody could follow. */
 function comparison(sent: string, expected: string): Html {
   const parts = diff(sent, expected);
-  const side = (own: 'sent' | 'expected') =>
+  const side = (of: 'sent' | 'expected') =>
     parts
-      .filter(({ kind }) => kind === 'same' || kind === own)
-      .map(({ kind, text }) => (kind === 'same' ? text : html`<mark class="${own}">${text}</mark>`));
+      .filter(({ kind }) => kind === 'same' || kind === of)
+      .map(({ kind, text }) => (kind === 'same' ? text : html`<mark class="${of}">${text}</mark>`));
   return html`<div><h3>Sent</h3><code class="diff" id="sent">${side('sent')}</code></div>
 <div><h3>Expected</h3><code class="diff" id="expected">${side('expected')}</code></div>`;
 }
@@ -62,7 +61,7 @@ function comparison(sent: string, expected: string): Html {
 function details(entry: LogEntry): Html {
   const { id, at, endpoint, error, authenticated, address, userAgent, latencyUs, grantTail, generation } =
     entry;
-  const { tail } = entry.details;
+  const tail = 'tail' in entry.details ? entry.details.tail : undefined;
   return html`<section class="panel" aria-labelledby="details">
 <header><h2 id="details">The request</h2></header>
 <dl class="body details">

@@ -1,7 +1,7 @@
 /**
- * The errors a client can meet, each with its status and one fixed sentence.
- * A sentence never repeats input and never tells a stranger which check failed:
- * the exact reason belongs in the log (RFC 6749 5.2).
+ * Error codes that a client can receive, each with its status and one fixed description (protocol 7, RFC 6749 5.2).
+ * A description never echoes input, nor discloses which check failed: the exact reason (failure-reason.ts) goes to the
+ * application's own request log.
  */
 export type ErrorCode =
   | 'invalid_request'
@@ -51,7 +51,7 @@ export type ProtocolError = {
   readonly description: string;
 };
 
-/** Descriptions other than the code's usual one are named here, so that all wording is on this page. */
+/** Descriptions that replace a code's usual one. */
 export const REUSED_REFRESH_TOKEN =
   'The refresh token was already used. All tokens of this session are revoked; send the user through authorization again.';
 export const BODY_TOO_LARGE = 'The request body is larger than 64 KiB.';

@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * Request parameters from a form body, a JSON body or a query string.
- * Fault means that the request as a whole is malformed: `invalid_request`.
- * What could be read is returned with it, because a request that names a client counts
- * against its limit whatever else is wrong with it.
+ * Request parameters from a form body, a JSON body or a query string. A fault makes the whole request malformed
+ * (`invalid_request`). The readable parameters are returned with it: a request that names a client counts against its
+ * limit even when it is malformed (protocol 8.1).
  */
 export type Parameters = { readonly values: ReadonlyMap<string, string>; readonly fault?: ParameterFault };
 export type ParameterFault = 'content_type' | 'encoding' | 'json' | 'not_a_string' | 'repeated';
@@ -14,7 +13,7 @@ const NONE: ReadonlyMap<string, string> = new Map();
 export function parseBody(contentType: string | undefined, body: Buffer): Parameters {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/x-www-form-urlencoded' && type !== 'application/json') {
-    // A request without a body has no content type either: then its parameters are merely missing.
+    // Without a body there need not be a content type: the parameters are then merely missing.
     return body.length === 0 && type === undefined
       ? { values: NONE }
       : { values: NONE, fault: 'content_type' };
@@ -24,7 +23,7 @@ export function parseBody(contentType: string | undefined, body: Buffer): Parame
   return isUtf8(body) ? read : { ...read, fault: 'encoding' };
 }
 
-/** application/x-www-form-urlencoded, strict: broken percent-encoding or UTF-8 is a fault, not a guess. */
+/** Parses application/x-www-form-urlencoded strictly: malformed percent-encoding or UTF-8 is a fault. */
 export function parseForm(text: string): Parameters {
   const values = new Map<string, string>();
   let fault: ParameterFault | undefined;
@@ -40,7 +39,7 @@ export function parseForm(text: string): Parameters {
   return finished(values, fault);
 }
 
-/** What is sent in percent-encoding, decoded; undefined when it is not valid. */
+/** Decodes form encoding; undefined when it is malformed. */
 export function decode(text: string): string | undefined {
   const plain = text.includes('+') ? text.replaceAll('+', ' ') : text;
   if (!plain.includes('%')) return plain;
@@ -68,8 +67,8 @@ function parseJson(text: string): Parameters {
     else if (!value.isWellFormed()) fault ??= 'encoding';
     else values.set(name, value);
   }
-  // JSON.parse keeps the last of two equal names. In an object of strings each name and each
-  // value is one string literal, so more literals than two a name mean a repeated one.
+  // JSON.parse keeps the last of two equal names. In an object of strings each name and each value is one string
+  // literal, so more than two literals per name mean a repeated name.
   if (!fault && (text.match(/"(?:[^"\\]|\\.)*"/g)?.length ?? 0) !== 2 * values.size) fault = 'repeated';
   return finished(values, fault);
 }
@@ -78,7 +77,7 @@ function finished(values: Map<string, string>, fault: ParameterFault | undefined
   return fault ? { values, fault } : { values };
 }
 
-/** A parameter that is there and not empty (RFC 6749 3.1: without a value means omitted). */
+/** A parameter that is present and not empty (RFC 6749 3.1: sent without a value means omitted). */
 export function param(parameters: ReadonlyMap<string, string>, name: string): string | undefined {
   return parameters.get(name) || undefined;
 }

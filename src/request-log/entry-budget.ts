@@ -1,31 +1,32 @@
 /**
- * How many entries one application may have in the log: a burst, and then so many a second. What a stranger
- * sends in its name has a share of its own: it must not crowd out what the application itself did.
+ * Bounds on how many entries per application enter the log: a burst, then so many per second. Unauthenticated requests
+ * have a budget of their own, so that a stranger cannot crowd out what the application itself did.
  */
 const AUTHENTICATED = { burst: 100, perSecond: 20 };
 const UNAUTHENTICATED = { burst: 50, perSecond: 5 };
-const MAX_KNOWN = 10_000;
+const MAX_CLIENTS = 10_000;
 
-type Share = { left: number; at: number };
+type TokenBucket = { left: number; at: number };
 
+/** Keys are bounded by the caller: a client_id that could not have been issued never gets here. */
 export class EntryBudget {
-  readonly #authenticated = new Map<string, Share>();
-  readonly #unauthenticated = new Map<string, Share>();
+  readonly #authenticated = new Map<string, TokenBucket>();
+  readonly #unauthenticated = new Map<string, TokenBucket>();
 
-  /** False when the share is used up. `now` is in milliseconds, of any clock that does not jump. */
+  /** False when the budget is used up. `now` is in milliseconds, of any monotonic clock. */
   take(clientId: string, authenticated: boolean, now: number): boolean {
-    const shares = authenticated ? this.#authenticated : this.#unauthenticated;
+    const buckets = authenticated ? this.#authenticated : this.#unauthenticated;
     const { burst, perSecond } = authenticated ? AUTHENTICATED : UNAUTHENTICATED;
-    let share = shares.get(clientId);
-    if (!share) {
-      if (shares.size >= MAX_KNOWN) shares.clear();
-      share = { left: burst, at: now };
-      shares.set(clientId, share);
+    let bucket = buckets.get(clientId);
+    if (!bucket) {
+      if (buckets.size >= MAX_CLIENTS) buckets.clear();
+      bucket = { left: burst, at: now };
+      buckets.set(clientId, bucket);
     }
-    share.left = Math.min(burst, share.left + ((now - share.at) / 1000) * perSecond);
-    share.at = now;
-    if (share.left < 1) return false;
-    share.left--;
+    bucket.left = Math.min(burst, bucket.left + ((now - bucket.at) / 1000) * perSecond);
+    bucket.at = now;
+    if (bucket.left < 1) return false;
+    bucket.left--;
     return true;
   }
 }

@@ -1,31 +1,44 @@
-import type { App } from '../app.ts';
-import type { LogEntryDiagnostics } from '../http/response.ts';
 import { incidentMail } from '../mail/mail-texts.ts';
+import type { Mailer } from '../mail/mailer.ts';
 import { isPlayground } from '../protocol/application.ts';
-import type { Incident, Presentation } from '../store/incidents.ts';
+import type { Presentation } from '../store/incidents.ts';
 import type { LogEntry } from '../store/request-log.ts';
+import type { Store } from '../store/store.ts';
+import type { RevokedGrant } from './diagnostics.ts';
 
-/** A storm of incidents sends one mail. */
-const MAIL_EVERY_MS = 3_600_000;
+/** Per application: a storm of incidents sends one mail. */
+const MAIL_INTERVAL_MS = 3_600_000;
 
-type RevokedGrant = NonNullable<LogEntryDiagnostics['revokedGrant']>;
+export type IncidentDependencies = {
+  readonly store: Store;
+  readonly mailer: Mailer;
+  readonly baseUrl: string;
+  readonly now: () => number;
+};
 
 /**
- * Takes down that a grant was revokedGrant, with what is known of its credentials' uses so far: the log they come
- * from is bounded, and the incident is to outlive it. It belongs to the application that had the grant,
- * whoever presented the credential; of another application nothing is told.
+ * Records that a grant was revoked because a credential was presented twice, with the uses known so far: the log they
+ * come from is bounded, and the incident must outlive it. It belongs to the application that had the grant, whoever
+ * presented the credential. Nothing is disclosed of another application.
  */
 export async function recordIncident(
-  app: App,
+  dependencies: IncidentDependencies,
   entry: LogEntry,
   { clientId, kind }: RevokedGrant,
 ): Promise<void> {
-  const earlier = await app.store.requestLog.listByGrant(clientId, entry.grantTail!);
-  const own = earlier.some(({ id }) => id === entry.id);
-  const foreign = { ...presentationOf(entry), reason: 'by_another_application', address: '', userAgent: '' };
-  const presentations = own ? earlier.map(presentationOf) : [...earlier.map(presentationOf), foreign];
+  const { requestLog, incidents } = dependencies.store;
   const { id, at, grantTail, generation } = entry;
-  await app.store.incidents.record({
+  const uses = await requestLog.listByGrant(clientId, grantTail!);
+  const presentations = uses.map(presentationOf);
+  const presentedByOther = !uses.some((use) => use.id === id);
+  if (presentedByOther)
+    presentations.push({
+      ...presentationOf(entry),
+      reason: 'by_another_application',
+      address: '',
+      userAgent: '',
+    });
+  await incidents.record({
     clientId,
     id,
     at,
@@ -34,7 +47,7 @@ export async function recordIncident(
     generation: generation!,
     presentations,
   });
-  await tellOwner(app, clientId, id);
+  await mailOwner(dependencies, clientId, id);
 }
 
 export function presentationOf(entry: LogEntry): Presentation {
@@ -42,16 +55,20 @@ export function presentationOf(entry: LogEntry): Presentation {
   return { id, at, endpoint, error, reason, generation, address, userAgent };
 }
 
-/** Only to an address that was authenticated, and not for what a developer tries out in the playground. */
-async function tellOwner(app: App, clientId: string, id: Incident['id']): Promise<void> {
+/** Only to a confirmed address, and not for a developer's own experiments in the playground. */
+async function mailOwner(
+  { store, mailer, baseUrl, now }: IncidentDependencies,
+  clientId: string,
+  incidentId: string,
+): Promise<void> {
   if (isPlayground(clientId)) return;
-  const now = app.now();
-  const { count } = await app.store.counters.hit(`incident mail ${clientId}`, MAIL_EVERY_MS, now, now);
+  const at = now();
+  const { count } = await store.counters.hit(`incident mail ${clientId}`, MAIL_INTERVAL_MS, at, at);
   if (count > 1) return;
-  app.mailer.post('incident', async () => {
-    const application = await app.store.applications.find(clientId);
-    const owner = application && (await app.store.users.find(application.ownerId));
+  mailer.post('incident', async () => {
+    const application = await store.applications.find(clientId);
+    const owner = application && (await store.users.find(application.ownerId));
     if (!owner?.emailVerified || owner.disabledAt !== null) return undefined;
-    return incidentMail(owner.email, app.config.baseUrl, clientId, id);
+    return incidentMail(owner.email, baseUrl, clientId, incidentId);
   });
 }

@@ -1,24 +1,27 @@
-import type { LogEntryDiagnostics } from '../http/response.ts';
+import type { Failure } from '../protocol/failure-reason.ts';
 import type { Application } from '../store/applications.ts';
-import type { LogDetails } from '../store/request-log.ts';
 import type { SqlRetiredSecrets } from '../store/retired-secrets.ts';
+import type { RejectedSecret } from './diagnostics.ts';
 
-type Explained = { readonly reason: string; readonly details: LogDetails };
-
-/** Why an application's credentials were refused. Runs when nobody waits for it any more. */
-export async function explainSecret(
+/** Why an application's credentials were rejected at `at`. Runs after the response, off the request path. */
+export async function explainRejectedSecret(
   retiredSecrets: SqlRetiredSecrets,
   application: Application,
-  secret: NonNullable<LogEntryDiagnostics['rejectedSecret']>,
-): Promise<Explained> {
-  const { hash, trimmed, tail } = secret;
-  const known = application.secrets.find((one) => one.hash === hash);
-  if (known?.expiresAt) return { reason: 'secret_expired', details: { tail, ended_at: known.expiresAt } };
+  { hash, trimmedHash, tail }: RejectedSecret,
+  at: number,
+): Promise<Failure> {
+  const known = application.secrets.find((secret) => secret.hash === hash);
+  if (known && known.expiresAt !== null && known.expiresAt <= at)
+    return { reason: 'secret_expired', details: { tail, retiredAt: known.expiresAt } };
   if (known && application.disabledAt !== null)
-    return { reason: 'application_disabled', details: { disabled_by: application.disabledBy ?? 'operator' } };
-  const ended = known ? undefined : await retiredSecrets.find(application.clientId, hash);
-  if (ended) return { reason: `secret_${ended.retiredReason}`, details: { tail, ended_at: ended.retiredAt } };
-  const padded = application.secrets.some((one) => one.hash === trimmed);
-  const tails = application.secrets.map((one) => `…${one.tail}`).join(', ');
-  return { reason: padded ? 'secret_padded' : 'secret_wrong', details: { tail, current: tails } };
+    return { reason: 'application_disabled', details: { disabledBy: application.disabledBy ?? 'operator' } };
+  const retired = known ? undefined : await retiredSecrets.find(application.clientId, hash);
+  if (retired) {
+    const reason = retired.retiredReason === 'expired' ? 'secret_expired' : 'secret_removed';
+    return { reason, details: { tail, retiredAt: retired.retiredAt } };
+  }
+  if (application.secrets.some((secret) => secret.hash === trimmedHash))
+    return { reason: 'secret_padded', details: { tail } };
+  const activeTails = application.secrets.map((secret) => `…${secret.tail}`).join(', ');
+  return { reason: 'secret_wrong', details: { tail, activeTails } };
 }

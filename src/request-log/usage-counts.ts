@@ -1,11 +1,11 @@
-import type { App } from '../app.ts';
 import { registerOf } from '../protocol/distinct-count.ts';
+import type { Store } from '../store/store.ts';
 import type { UsageHour, UserRegister } from '../store/usage.ts';
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** Beyond these what comes is not counted until the next writing. */
+/** Bounds on what is held between two writes; beyond them requests are not counted. */
 const MAX_COUNTS = 20_000;
 const MAX_USERS = 20_000;
 const MAX_KNOWN = 200_000;
@@ -15,23 +15,23 @@ type Count = { readonly clientId: string; readonly hour: number; readonly reason
   peak: number;
 };
 
-/** What the applications' requests add up to, until it is written. */
+/** Request counts and active users of the applications, held in memory until they are written. */
 export class UsageCounts {
   #counts = new Map<string, Count>();
   #users = new Map<string, { readonly clientId: string; readonly day: number; readonly userId: string }>();
-  /** What the database has already: a register only ever rises, so most users change nothing. */
+  /** Values that the database already has: a register only ever rises, so most users change nothing. */
   readonly #known = new Map<string, number>();
 
-  /** `used` is how much of the rate limit was used with this request. */
-  count(clientId: string, reason: string, used: number, now: number): void {
+  /** `limitUsed`: requests of the rate limit's window that were used up with this one. */
+  count(clientId: string, reason: string, limitUsed: number, now: number): void {
     const hour = Math.floor(now / HOUR_MS) * HOUR_MS;
     const key = `${clientId} ${hour} ${reason}`;
     const count = this.#counts.get(key);
     if (count) {
       count.requests++;
-      if (used > count.peak) count.peak = used;
+      if (limitUsed > count.peak) count.peak = limitUsed;
     } else if (this.#counts.size < MAX_COUNTS) {
-      this.#counts.set(key, { clientId, hour, reason, requests: 1, peak: used });
+      this.#counts.set(key, { clientId, hour, reason, requests: 1, peak: limitUsed });
     }
   }
 
@@ -44,12 +44,12 @@ export class UsageCounts {
     return this.#counts.size > 0 || this.#users.size > 0;
   }
 
-  async write({ store }: App): Promise<void> {
+  async write({ usage }: Store): Promise<void> {
     const hours: UsageHour[] = [...this.#counts.values()];
     this.#counts = new Map();
     const registers = this.#newRegisters();
-    await store.usage.addHours(hours);
-    await store.usage.raiseRegisters(registers);
+    await usage.addHours(hours);
+    await usage.raiseRegisters(registers);
   }
 
   #newRegisters(): UserRegister[] {

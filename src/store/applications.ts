@@ -1,3 +1,4 @@
+import { couldBeClientId } from '../protocol/client-id.ts';
 import { type ApplicationSecret, insertSecret, SECRET, selectSecrets } from './application-secrets.ts';
 import type { Driver, Row, Statement } from './drivers/driver.ts';
 import { rememberReplacedSecrets } from './retired-secrets.ts';
@@ -72,8 +73,6 @@ export function insertApplication(application: NewApplication): Statement {
 }
 
 const MAX_CACHED = 10_000;
-/** Every client_id that was ever given out looks like this; anything else is not worth a question to the database. */
-const CLIENT_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
  * Every token request needs its application, and applications hardly ever change, so
@@ -97,7 +96,7 @@ export class SqlApplications {
   }
 
   async #load(clientId: string): Promise<Application | undefined> {
-    if (!CLIENT_ID.test(clientId)) return undefined;
+    if (!couldBeClientId(clientId)) return undefined;
     const cache = this.#cache;
     const [[row], secrets] = await Promise.all([
       this.#driver.read(`${SELECT_APPLICATIONS} WHERE client_id = $1`, [clientId]),

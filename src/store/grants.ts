@@ -57,15 +57,15 @@ export type Rotation = {
 
 /** Why a link was refused: for the log, never for the client. */
 export type RefusedReason =
-  | 'unknown'
+  | 'grant_unknown'
   | 'expired'
-  | 'ended'
+  | 'grant_revoked'
   | 'wrong_client'
   | 'wrong_redirect_uri'
   | 'wrong_verifier'
   | 'user_disabled'
-  /** Sealed by us, but ahead of the row: only a database restored from a backup can look like this. The grant is cut. */
-  | 'ahead';
+  /** A verified token newer than its row: the database was restored from a backup. The grant is revoked. */
+  | 'grant_behind_token';
 
 export type RevokedReason =
   | 'refresh_token_reuse'
@@ -162,7 +162,7 @@ export class SqlGrants {
   async #explainRedemption(redemption: CodeRedemption): Promise<RedemptionOutcome> {
     const { ref, clientId, redirectUri, codeChallenge, now } = redemption;
     const row = await this.#classify(ref);
-    if (!row) return { outcome: 'refused', reason: 'unknown' };
+    if (!row) return { outcome: 'refused', reason: 'grant_unknown' };
     const grant = GRANT_STATE.read(row);
     if (grant.generation === 0) {
       if (row.client_id !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
@@ -192,7 +192,7 @@ export class SqlGrants {
 
   async #explainRotation({ ref, clientId, scope, now }: Rotation): Promise<RotationOutcome> {
     const row = await this.#classify(ref);
-    if (!row) return { outcome: 'refused', reason: 'unknown' };
+    if (!row) return { outcome: 'refused', reason: 'grant_unknown' };
     const grant = GRANT_STATE.read(row);
     const { generation } = grant;
     if (generation > ref.generation) {
@@ -205,11 +205,11 @@ export class SqlGrants {
     }
     if (generation < ref.generation) {
       await this.#driver.write(REVOKE_RESTORED, [ref.userId, ref.grantId, ref.generation, now]);
-      return { outcome: 'refused', reason: 'ahead' };
+      return { outcome: 'refused', reason: 'grant_behind_token' };
     }
     if (row.client_id !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
     const reason = staleness(row, now);
-    if (reason === 'unknown' && scope !== undefined && (Number(row.scope) & scope) !== scope) {
+    if (reason === 'grant_unknown' && scope !== undefined && (Number(row.scope) & scope) !== scope) {
       return { outcome: 'scope_exceeded', grant };
     }
     return { outcome: 'refused', reason, grant };
@@ -292,8 +292,8 @@ export class SqlGrants {
 
 /** Why a row whose every binding matches still refused. 'unknown' when nothing of this kind is the reason. */
 function staleness(row: Row, now: number): RefusedReason {
-  if (row.revoked_at !== null) return 'ended';
+  if (row.revoked_at !== null) return 'grant_revoked';
   if (Number(row.expires_at) <= now) return 'expired';
   if (!row.user_enabled) return 'user_disabled';
-  return 'unknown';
+  return 'grant_unknown';
 }

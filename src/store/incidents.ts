@@ -2,11 +2,14 @@ import type { Driver } from './drivers/driver.ts';
 import type { LogEntry } from './request-log.ts';
 import { json, number, type ObjectOf, placeholders, text, WritableRowType } from './row-type.ts';
 
-/** One time that a credential of a grant was shown. */
+/** One use of a credential of the grant. */
 export type Presentation = Pick<
   LogEntry,
-  'id' | 'at' | 'endpoint' | 'error' | 'reason' | 'generation' | 'address' | 'userAgent'
->;
+  'id' | 'at' | 'endpoint' | 'error' | 'generation' | 'address' | 'userAgent'
+> & {
+  /** Nothing but the fact is disclosed of a use by another application. */
+  readonly reason: LogEntry['reason'] | 'by_another_application';
+};
 
 const INCIDENT = new WritableRowType({
   clientId: text('client_id'),

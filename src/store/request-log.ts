@@ -1,4 +1,6 @@
-import type { Driver } from './drivers/driver.ts';
+import type { ErrorCode } from '../protocol/errors.ts';
+import type { Failure, NoDetails, SuccessReason } from '../protocol/failure-reason.ts';
+import type { Driver, Row } from './drivers/driver.ts';
 import {
   boolean,
   json,
@@ -14,8 +16,10 @@ import {
 export const LOGGED_ENDPOINTS = ['authorize', 'token', 'revoke'] as const;
 export type LoggedEndpoint = (typeof LOGGED_ENDPOINTS)[number];
 
-/** What makes a reason exact. Never a credential: of one at most its last four characters. */
-export type LogDetails = Readonly<Record<string, string | number | undefined>>;
+/** The result of a request: the error code sent to the client with the exact reason, or what a success did. */
+export type LogOutcome =
+  | { readonly error: ''; readonly reason: SuccessReason; readonly details: NoDetails }
+  | ({ readonly error: ErrorCode } & Failure);
 
 const ENTRY = new WritableRowType({
   clientId: text('client_id'),
@@ -26,18 +30,21 @@ const ENTRY = new WritableRowType({
   /** Whether the client authenticated. Anybody can send the other requests in its name. */
   authenticated: boolean('authenticated'),
   /** The error code sent to the client; empty for a success. */
-  error: text('error'),
-  reason: text('reason'),
+  error: text<LogOutcome['error']>('error'),
+  reason: text<LogOutcome['reason']>('reason'),
   /** The end of the grant id, and the generation that was presented. */
   grantTail: nullableText('grant_tail'),
   generation: nullableNumber('generation'),
-  details: json<LogDetails>('details'),
+  details: json<LogOutcome['details']>('details'),
   address: text('address'),
   userAgent: text('user_agent'),
   latencyUs: number('latency_us'),
 });
 
-export type LogEntry = ObjectOf<typeof ENTRY>;
+export type LogEntry = Omit<ObjectOf<typeof ENTRY>, keyof LogOutcome> & LogOutcome;
+
+/** Only whole outcomes are written, so error, reason and details fit together. */
+const entryOf = (row: Row): LogEntry => ENTRY.read(row) as LogEntry;
 
 export type LogFilter = {
   readonly outcome?: 'success' | 'failure' | undefined;
@@ -97,20 +104,20 @@ export class SqlRequestLog {
   async list(clientId: string, filter: LogFilter, limit: number): Promise<LogEntry[]> {
     const { before = LAST, since = 0, until = Number.MAX_SAFE_INTEGER, endpoint = '', outcome = '' } = filter;
     const values = [clientId, before, since, until, endpoint, outcome, limit];
-    return (await this.#driver.read(LIST, values)).map((row) => ENTRY.read(row));
+    return (await this.#driver.read(LIST, values)).map(entryOf);
   }
 
   async find(clientId: string, id: string): Promise<LogEntry | undefined> {
     const sql = `SELECT ${ENTRY.columns} FROM request_log WHERE client_id = $1 AND id = $2`;
     const [row] = await this.#driver.read(sql, [clientId, id]);
-    return row && ENTRY.read(row);
+    return row && entryOf(row);
   }
 
   /** Every entry of one grant that is still there, oldest first. */
   async listByGrant(clientId: string, grantTail: string): Promise<LogEntry[]> {
     const sql = `SELECT ${ENTRY.columns} FROM request_log WHERE client_id = $1 AND grant_tail = $2 ORDER BY id DESC LIMIT $3`;
     const rows = await this.#driver.read(sql, [clientId, grantTail, MAX_ENTRIES_PER_GRANT]);
-    return rows.reverse().map((row) => ENTRY.read(row));
+    return rows.reverse().map(entryOf);
   }
 
   /** The client_id of the owner's application that an entry belongs to. */

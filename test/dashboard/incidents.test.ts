@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { RequestLog } from '../../src/request-log/request-log.ts';
 import { Developer, pathOf } from '../support/developer.ts';
 import { mails, mailsTo } from '../support/mails.ts';
 import { HOUR, refreshForm, SECOND, Service, type TestClient, type Visitor } from '../support/service.ts';
@@ -87,7 +86,7 @@ describe('incidents', () => {
       await refreshFrom(SERVER, refresh_token);
       await refreshFrom(SERVER, refresh_token);
     }
-    await RequestLog.of(service.app).flush();
+    await service.app.requestLog.flush();
     const [mail, ...more] = await mailsTo(service, email);
     assert.equal(more.length, 0);
     const { pathname } = new URL(/https?:\/\/\S+/.exec(mail!.text.split('most likely was:')[1]!)![0]);
@@ -98,7 +97,7 @@ describe('incidents', () => {
     const { refresh_token } = await service.tokens(client, user);
     await refreshFrom(SERVER, refresh_token);
     await refreshFrom(SERVER, refresh_token);
-    await RequestLog.of(service.app).flush();
+    await service.app.requestLog.flush();
     assert.equal((await mailsTo(service, email)).length, 2, 'an hour later there is another');
     assert.ok((await mails(service)).length >= 2);
   });

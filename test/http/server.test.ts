@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { PosternServer } from '../../src/http/server.ts';
+import { routing } from '../../src/routes.ts';
 import { eventually } from '../support/eventually.ts';
 import { Service } from '../support/service.ts';
 
@@ -12,7 +13,7 @@ describe('connections', () => {
     const service = await Service.start();
     try {
       const { headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval } =
-        new PosternServer(service.app).http as Server & { connectionsCheckingInterval: number };
+        new PosternServer(service.app, routing()).http as Server & { connectionsCheckingInterval: number };
       assert.deepEqual(
         { headersTimeout, requestTimeout, keepAliveTimeout },
         { headersTimeout: 10_000, requestTimeout: 15_000, keepAliveTimeout: 30_000 },
@@ -41,7 +42,7 @@ describe('connections', () => {
       timeout: 60_000,
     }, async () => {
       const service = await Service.start();
-      const server = new PosternServer(service.app);
+      const server = new PosternServer(service.app, routing());
       Object.assign(server.http, timeouts);
       await server.listen('127.0.0.1', 0);
       try {
@@ -69,7 +70,7 @@ describe('connections', () => {
     timeout: 60_000,
   }, async () => {
     const service = await Service.start();
-    const server = new PosternServer(service.app);
+    const server = new PosternServer(service.app, routing());
     server.http.headersTimeout = 100;
     server.http.requestTimeout = 200;
     await server.listen('127.0.0.1', 0);
@@ -95,7 +96,7 @@ describe('connections', () => {
 
   test('a request that completes while the server stops gets a response with Connection: close', async () => {
     const service = await Service.start();
-    const server = new PosternServer(service.app);
+    const server = new PosternServer(service.app, routing());
     await server.listen('127.0.0.1', 0);
     const socket = connect(server.port, '127.0.0.1');
     let received = '';
@@ -135,7 +136,7 @@ describe('connections', () => {
 
   test('a peer that never reads its responses is disconnected', { timeout: 60_000 }, async () => {
     const service = await Service.start();
-    const server = new PosternServer(service.app);
+    const server = new PosternServer(service.app, routing());
     server.http.requestTimeout = 200;
     await server.listen('127.0.0.1', 0);
     const socket = connect(server.port, '127.0.0.1');

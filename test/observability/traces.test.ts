@@ -74,7 +74,7 @@ test('no credential, password or person is in a span', async () => {
   assert.ok(collector.spans.length > 10);
   for (const secret of secrets) assert.ok(!sent.includes(secret), secret);
   const reuse = collector.spans.find((span) => attributesOf(span)['error.type'] === 'invalid_grant');
-  assert.equal(attributesOf(reuse!)['postern.reason'], 'refresh_token_reused_grant_cut');
+  assert.equal(attributesOf(reuse!)['postern.reason'], 'refresh_token_reused_grant_revoked');
 });
 
 test('the sampler decides, and the caller of a trace before it', async () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { EntryBudget } from '../../src/request-log/entry-budget.ts';
-import { RequestLog } from '../../src/request-log/request-log.ts';
 import { Sweeper } from '../../src/sweeper.ts';
 import { CALLBACK, Developer, pathOf } from '../support/developer.ts';
 import {
@@ -34,7 +33,7 @@ describe('the request log', () => {
   const list = async (query = '') => (await owner.get(`${pathOf(client)}/requests${query}`)).text;
   const entries = (page: string) => page.match(/<li class="stack tight">/g)?.length ?? 0;
   const written = async () => {
-    await RequestLog.of(service.app).flush();
+    await service.app.requestLog.flush();
     return service.rows(`SELECT * FROM request_log WHERE client_id = '${client.clientId}' ORDER BY id`);
   };
 
@@ -103,7 +102,7 @@ describe('the request log', () => {
     const { refresh_token } = await service.tokens(client, user);
     await service.refresh(client, refresh_token);
     await service.refresh(client, refresh_token);
-    await RequestLog.of(service.app).flush();
+    await service.app.requestLog.flush();
     const id = String(reply.headers.get('x-request-id'));
     const [incident] = await service.app.store.incidents.list(client.clientId, 1);
     const stranger = await Developer.arrive(service);
@@ -145,7 +144,7 @@ describe('the request log', () => {
       body.error,
     ];
     assert.deepEqual(shape(strange), shape(known));
-    await RequestLog.of(service.app).flush();
+    await service.app.requestLog.flush();
     const after = (await service.rows('SELECT COUNT(*) AS n FROM request_log'))[0]!.n;
     assert.equal(Number(after), Number(before) + 1);
   });
@@ -216,7 +215,7 @@ describe('the request log under overload', () => {
       const client = await service.createClient();
       const answers = await Promise.all(Array.from({ length: 400 }, () => service.revoke(client, 'x')));
       assert.ok(answers.every(({ status }) => status === 200));
-      await RequestLog.of(service.app).flush();
+      await service.app.requestLog.flush();
       const dropped = /^postern_log_entries_dropped_total (\d+)$/m.exec(await service.app.metrics!.text());
       const [{ n }] = (await service.rows('SELECT COUNT(*) AS n FROM request_log')) as [{ n: number }];
       assert.ok(Number(dropped![1]) > 0);
@@ -237,10 +236,10 @@ describe('the request log under overload', () => {
       await service.refresh(client, 'x');
       const write = service.app.store.requestLog.write;
       service.app.store.requestLog.write = () => Promise.reject(new Error('away'));
-      await RequestLog.of(service.app).flush();
+      await service.app.requestLog.flush();
       service.app.store.requestLog.write = write;
       assert.equal((await service.refresh(client, 'x')).status, 400);
-      await RequestLog.of(service.app).flush();
+      await service.app.requestLog.flush();
       assert.equal((await service.rows('SELECT * FROM request_log')).length, 1);
     } finally {
       await service.stop();

@@ -6,11 +6,9 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
-import type { App } from '../../src/app.ts';
+import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { Keyring } from '../../src/keys/keyring.ts';
-import { Mailer } from '../../src/mail/mailer.ts';
-import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
 import { hashClientSecret, newClientSecret } from '../../src/protocol/client-secret.ts';
 import { type GrantRef, newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
@@ -243,7 +241,7 @@ function grantContract(open: () => Promise<Opened>): void {
 
     test('is refused for a grant that does not exist, or is another user’s', async () => {
       const code = await issueCode(db.store);
-      const unknown = { outcome: 'refused', reason: 'unknown' };
+      const unknown = { outcome: 'refused', reason: 'grant_unknown' };
       assert.deepEqual(await redeem(db.store, { ...code, grantId: newId() }), unknown);
       assert.deepEqual(await redeem(db.store, { ...code, userId: await createUser(db.store) }), unknown);
     });
@@ -259,7 +257,7 @@ function grantContract(open: () => Promise<Opened>): void {
     test('is refused when the grant was revoked', async () => {
       const code = await issueCode(db.store);
       await db.store.grants.revoke(code, CLIENT, NOW);
-      assert.deepEqual(await redeem(db.store, code), { outcome: 'refused', reason: 'ended' });
+      assert.deepEqual(await redeem(db.store, code), { outcome: 'refused', reason: 'grant_revoked' });
     });
 
     test('starts the refresh token’s own life', async () => {
@@ -282,7 +280,7 @@ function grantContract(open: () => Promise<Opened>): void {
         assert.deepEqual(await redeem(db.store, at(ref, 0), replay), { outcome: 'replayed', revoked: true });
         assert.deepEqual(await redeem(db.store, at(ref, 0), replay), { outcome: 'replayed', revoked: false });
         assert.equal(await isLive(db.store, ref), false);
-        assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'ended' });
+        assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'grant_revoked' });
       }
     });
 
@@ -370,21 +368,24 @@ function grantContract(open: () => Promise<Opened>): void {
 
     test('is refused when the grant was revoked, does not exist, or is another user’s', async () => {
       const ref = await issueTokens(db.store);
-      const unknown = { outcome: 'refused', reason: 'unknown' };
+      const unknown = { outcome: 'refused', reason: 'grant_unknown' };
       assert.deepEqual(await rotate(db.store, { ...ref, grantId: newId() }), unknown);
       assert.deepEqual(await rotate(db.store, { ...ref, userId: await createUser(db.store) }), unknown);
       await db.store.grants.revoke(ref, CLIENT, NOW);
-      assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'ended' });
+      assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'grant_revoked' });
     });
 
     test('a ref ahead of the grant, which a restored backup makes possible, is refused and ends the grant', async () => {
       const ref = await issueTokens(db.store, 2);
-      assert.deepEqual(await rotate(db.store, at(ref, 3)), { outcome: 'refused', reason: 'ahead' });
+      assert.deepEqual(await rotate(db.store, at(ref, 3)), {
+        outcome: 'refused',
+        reason: 'grant_behind_token',
+      });
       assert.deepEqual(await rotate(db.store, at(await issueCode(db.store), 1)), {
         outcome: 'refused',
-        reason: 'ahead',
+        reason: 'grant_behind_token',
       });
-      assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'ended' });
+      assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'grant_revoked' });
     });
 
     for (const [who, clientId] of [
@@ -398,7 +399,7 @@ function grantContract(open: () => Promise<Opened>): void {
           const reuse = { clientId, now: NOW + REFRESH_TTL };
           assert.deepEqual(await rotate(db.store, consumed, reuse), { outcome: 'reused', revoked: true });
           assert.deepEqual(await rotate(db.store, consumed, reuse), { outcome: 'reused', revoked: false });
-          assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'ended' });
+          assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'grant_revoked' });
           for (let n = 1; n <= 5; n++) assert.equal(await isLive(db.store, at(ref, n)), false);
         }
       });
@@ -421,7 +422,7 @@ function grantContract(open: () => Promise<Opened>): void {
       assert.equal(outcomes.filter(({ outcome }) => outcome === 'rotated').length, 1);
       assert.equal(outcomes.filter(({ outcome }) => outcome === 'reused').length, 19);
       assert.equal(outcomes.filter((one) => one.outcome === 'reused' && one.revoked).length, 1);
-      assert.deepEqual(await rotate(db.store, at(ref, 2)), { outcome: 'refused', reason: 'ended' });
+      assert.deepEqual(await rotate(db.store, at(ref, 2)), { outcome: 'refused', reason: 'grant_revoked' });
     });
   });
 
@@ -431,7 +432,7 @@ function grantContract(open: () => Promise<Opened>): void {
         const ref = await issueTokens(db.store, 3);
         await db.store.grants.revoke(at(ref, generation), CLIENT, NOW);
         assert.equal(await isLive(db.store, ref), false);
-        assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'ended' });
+        assert.deepEqual(await rotate(db.store, ref), { outcome: 'refused', reason: 'grant_revoked' });
         await db.store.grants.revoke(ref, CLIENT, NOW);
       }
     });
@@ -590,18 +591,7 @@ function sweepContract(open: () => Promise<Opened>): void {
     const keys = new Keyring('a secret for tests that is long enough', Number.POSITIVE_INFINITY);
     const logDestination = { write: () => {} };
     const log = pino({ level: 'silent' }, logDestination);
-    const mailer = new Mailer(config, log);
-    const app: App = {
-      store,
-      config,
-      keys,
-      passwords: new PasswordHasher(),
-      mailer,
-      now: () => now,
-      log,
-      logDestination,
-    };
-    return new Sweeper(app);
+    return new Sweeper(createApp({ store, config, keys, now: () => now, log, logDestination }));
   };
 
   test('the sweeper removes what expired an access token’s life ago, over several steps, and goes round', async () => {
@@ -622,7 +612,7 @@ function sweepContract(open: () => Promise<Opened>): void {
     assert.deepEqual([await countThere(expired), await countThere(live)], [0, live.length]);
     assert.deepEqual(await redeem(store, { ...ended, generation: 0 }), {
       outcome: 'refused',
-      reason: 'ended',
+      reason: 'grant_revoked',
     });
   });
 
@@ -1121,7 +1111,7 @@ function concurrencyContract(open: () => Promise<Opened>): void {
         const ref = await issueTokens(db.store);
         const outcomes = await Promise.all([rotate(db.store, ref), rotate(other, ref)]);
         assert.deepEqual(outcomes.map(({ outcome }) => outcome).sort(), ['reused', 'rotated']);
-        assert.deepEqual(await rotate(db.store, at(ref, 2)), { outcome: 'refused', reason: 'ended' });
+        assert.deepEqual(await rotate(db.store, at(ref, 2)), { outcome: 'refused', reason: 'grant_revoked' });
       }
     } finally {
       await other.close();

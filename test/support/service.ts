@@ -6,16 +6,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Logger, pino } from 'pino';
-import type { App } from '../../src/app.ts';
+import { type App, createApp } from '../../src/app.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { PosternServer } from '../../src/http/server.ts';
 import { Keyring } from '../../src/keys/keyring.ts';
-import { Mailer } from '../../src/mail/mailer.ts';
 import { loadObservers, observeDatabase } from '../../src/observability/observers.ts';
 import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
 import { newClientSecret } from '../../src/protocol/client-secret.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
+import { routing } from '../../src/routes.ts';
 import { openStore } from '../../src/store/store.ts';
 import {
   allowConnections,
@@ -109,11 +109,9 @@ export class Service {
     const store = openStore(config.databaseUrl, { connections: config.databaseConnections, observe });
     await store.migrate();
     const keys = new Keyring(config.secret!, Number.POSITIVE_INFINITY);
-    const mailer = new Mailer(config, log);
-    const passwords = new PasswordHasher();
     const now = () => clock.ms;
-    const app: App = { ...observers, config, store, keys, passwords, mailer, now, log, logDestination };
-    const http = new PosternServer(app);
+    const app = createApp({ ...observers, config, store, keys, now, log, logDestination });
+    const http = new PosternServer(app, routing());
     await http.listen('127.0.0.1', settings.POSTERN_PORT ? config.port : 0);
     return new Service(clock, app, `http://127.0.0.1:${http.port}`, folder, logged, http, ownDatabase);
   }

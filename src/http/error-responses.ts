@@ -1,0 +1,63 @@
+import { messagePage } from '../pages/message.ts';
+import { BODY_TOO_LARGE, METHOD_NOT_ALLOWED, NOT_FOUND, protocolError } from '../protocol/errors.ts';
+import type { Diagnostics } from '../request-log/diagnostics.ts';
+import { htmlResponse } from './html-response.ts';
+import type { HttpRequest } from './request.ts';
+import { errorResponse, type HttpResponse, withHeaders } from './response.ts';
+
+/** Responses to requests that no handler answered: a page where a browser asked for one, else JSON. */
+export class ErrorResponses {
+  readonly #isPage: (path: string) => boolean;
+
+  constructor(isPage: (path: string) => boolean) {
+    this.#isPage = isPage;
+  }
+
+  methodNotAllowed(allowed: readonly string[]): HttpResponse {
+    return withHeaders(errorResponse(protocolError('invalid_request', METHOD_NOT_ALLOWED, 405)), {
+      allow: allowed.join(', '),
+    });
+  }
+
+  notFound({ path }: HttpRequest): HttpResponse {
+    if (!this.#isPage(path)) return errorResponse(protocolError('invalid_request', NOT_FOUND, 404));
+    return htmlResponse(messagePage({ title: 'Page not found', paragraphs: [NOT_FOUND] }), { status: 404 });
+  }
+
+  malformedPath(request: HttpRequest): HttpResponse {
+    const diagnostics = { reason: 'malformed_path' } as const;
+    return this.#isPage(request.path)
+      ? notTaken(request, 400, 'What was sent cannot be read. Nothing was changed.', diagnostics)
+      : errorResponse('invalid_request', diagnostics);
+  }
+
+  bodyTooLarge(request: HttpRequest): HttpResponse {
+    const diagnostics = { reason: 'body_too_large' } as const;
+    return this.#isPage(request.path)
+      ? notTaken(request, 413, BODY_TOO_LARGE, diagnostics)
+      : errorResponse(protocolError('invalid_request', BODY_TOO_LARGE, 413), diagnostics);
+  }
+
+  /** `busy`: a bounded resource is used up for now, and nothing failed. */
+  failed(request: HttpRequest, { busy }: { readonly busy: boolean }): HttpResponse {
+    if (!this.#isPage(request.path))
+      return errorResponse(busy ? 'temporarily_unavailable' : 'server_error', failureOf(request));
+    const content = messagePage({
+      title: busy ? 'Busy right now' : 'Something went wrong',
+      paragraphs: ['Nothing was changed that you did not see confirmed. Please try again in a moment.'],
+      requestId: request.id,
+    });
+    return htmlResponse(content, { status: busy ? 503 : 500, headers: { 'retry-after': '5' } });
+  }
+}
+
+/** A client endpoint that fails unexpectedly still tells the developer so in the application's request log. */
+const failureOf = ({ claimedClientId }: HttpRequest): Diagnostics | undefined =>
+  claimedClientId === undefined
+    ? undefined
+    : { claimedClientId, failure: { reason: 'server_error', details: {} } };
+
+function notTaken(request: HttpRequest, status: number, why: string, diagnostics: Diagnostics): HttpResponse {
+  const content = messagePage({ title: 'This could not be taken', paragraphs: [why], requestId: request.id });
+  return htmlResponse(content, { status, diagnostics });
+}
