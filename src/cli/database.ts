@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { type Config, readConfig } from '../config.ts';
 import { DatabaseUnavailable, OutcomeUnknown } from '../store/drivers/driver.ts';
+import { SchemaMismatch } from '../store/migrations.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { CommandFailed } from './output.ts';
 
@@ -62,6 +63,7 @@ const ADVICE_BY_CODE: Readonly<Record<string, string>> = {
 
 /** Turns an error of the database or file system into a message with advice; returns any other error unchanged. */
 export function explainDatabaseError(error: unknown, config: Config): unknown {
+  if (error instanceof SchemaMismatch) return new CommandFailed(error.message, { cause: error });
   const causes = causesOf(error);
   const rootCause =
     causes.find((cause) => 'errcode' in cause || 'severity' in cause || 'syscall' in cause) ??

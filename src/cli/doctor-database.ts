@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { type Config, isPostgres } from '../config.ts';
 import { loadSecret, secretExists } from '../keys/secret-file.ts';
 import { matchesFingerprint } from '../keys/secret-fingerprint.ts';
-import type { Driver, Row } from '../store/drivers/driver.ts';
+import type { Driver, Migration, Row } from '../store/drivers/driver.ts';
 import { openDriver } from '../store/drivers/open-driver.ts';
-import { allMigrations } from '../store/migrations.ts';
+import { allMigrations, missingMigrations, SchemaMismatch, SELECT_MIGRATIONS } from '../store/migrations.ts';
 import { SqlSecretFingerprint } from '../store/secret-fingerprint.ts';
 import { explainDatabaseError, sqlitePath } from './database.ts';
 import { type Finding, fault, ok, warning } from './doctor-check.ts';
@@ -94,22 +94,31 @@ function clockSkew(before: number, databaseTime: number, after: number): Finding
 }
 
 async function schema(driver: Driver): Promise<{ findings: Finding[]; current: boolean }> {
-  const known = allMigrations().map(({ name }) => name);
-  const applied = (await driver.read('SELECT name FROM migrations').catch(() => [])).map(({ name }) => name);
-  const missing = known.filter((name) => !applied.includes(name));
-  const unknown = applied.filter((name) => !known.includes(name as string));
+  const known = allMigrations();
+  // A new database has no such table yet.
+  const rows = await driver.read(SELECT_MIGRATIONS).catch(() => []);
+  let missing: readonly Migration[];
+  try {
+    missing = missingMigrations(known, rows);
+  } catch (error) {
+    if (!(error instanceof SchemaMismatch)) throw error;
+    return { findings: [fault(error.problem, error.fix)], current: false };
+  }
+  const names = (migrations: readonly { readonly name?: unknown }[]) =>
+    migrations.map(({ name }) => name).join(', ');
+  const unknown = rows.filter((row) => !known.some(({ name }) => name === row.name));
   const findings: Finding[] = [];
   if (missing.length > 0)
     findings.push(
       warning(
-        `The schema lacks ${missing.join(', ')}.`,
+        `The schema lacks ${names(missing)}.`,
         'The next start applies it. To do it now: bin/postern migrate',
       ),
     );
   if (unknown.length > 0)
     findings.push(
       warning(
-        `The schema has ${unknown.join(', ')}, from a newer Postern.`,
+        `The schema has ${names(unknown)}, from a newer Postern.`,
         'Run the newer version on every node.',
       ),
     );

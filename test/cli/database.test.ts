@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { Postern } from '../support/command-line.ts';
 
@@ -13,6 +14,27 @@ describe('the database of the command line', { concurrency: 2 }, () => {
     assert.match((await postern.run(['migrate'])).stdout, /^Applied 001-initial\.$/m);
     assert.equal((await postern.run(['migrate'])).stdout, 'The schema is up to date.\n');
     assert.deepEqual(await postern.json(['migrate']), { applied: [] });
+  });
+
+  test('a changed migration and a database of a pre-release are refused with advice, also by doctor', async (t) => {
+    const postern = new Postern(t);
+    await postern.json(['migrate']);
+    const change = (sql: string) => {
+      const db = new DatabaseSync(join(postern.dataDir, 'postern.db'));
+      db.exec(sql);
+      db.close();
+    };
+    for (const [sql, problem] of [
+      ["UPDATE migrations SET checksum = 'changed'", /Migration 001-initial is not the one that was applied/],
+      ['ALTER TABLE migrations DROP COLUMN checksum', /pre-release of Postern 0\.1 and cannot be upgraded/],
+    ] as const) {
+      change(sql);
+      for (const command of [['migrate'], ['users', 'list'], ['serve'], ['doctor']]) {
+        const { code, stdout, stderr } = await postern.run(command);
+        assert.equal(code, 1, command.join(' '));
+        assert.match(stdout + stderr, problem, command.join(' '));
+      }
+    }
   });
 
   test('a fresh data folder and all in it are for the account alone', async (t) => {

@@ -19,6 +19,7 @@ import { allMigrations } from '../../src/store/migrations.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { NewUser, User } from '../../src/store/users.ts';
 import { Sweeper } from '../../src/sweeper.ts';
+import { migrationContract } from './contract/migrations.ts';
 
 /** An empty database, opened. */
 export type Opened = {
@@ -52,6 +53,7 @@ export function storeContract(name: string, open: () => Promise<Opened>): void {
   describe(`${name}: users and sessions`, () => userContract(open));
   describe(`${name}: counters`, () => counterContract(open));
   describe(`${name}: writes at once`, () => concurrencyContract(open));
+  describe(`${name}: migrations`, () => migrationContract(open));
   describe(`${name}: schema and connection`, () => schemaContract(open));
 }
 

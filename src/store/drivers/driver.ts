@@ -29,7 +29,12 @@ export interface Driver {
   close(): Promise<void>;
 }
 
-export type Migration = { readonly name: string; readonly sql: string };
+export type Migration = {
+  readonly name: string;
+  readonly sql: string;
+  /** SHA-256 of the file. */
+  readonly checksum: string;
+};
 
 /** The database cannot be used now: gone, locked or overloaded. Nothing was changed, and a retry may succeed. */
 export class DatabaseUnavailable extends Error {

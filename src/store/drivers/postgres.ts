@@ -1,5 +1,4 @@
 import pg from 'pg';
-import { sqlFor } from '../migrations.ts';
 import type { BatchableStatement } from './batchable-statement.ts';
 import {
   DatabaseUnavailable,
@@ -14,13 +13,12 @@ import {
   type Value,
 } from './driver.ts';
 import { Listener } from './postgres-listener.ts';
+import { applyMigrations } from './postgres-migrate.ts';
 import { newClient, PipelinedPool } from './postgres-pool.ts';
 import { StatementBatcher } from './statement-batcher.ts';
 
 const TIMEOUT_MS = 5_000;
 const CHANNEL = 'postern_changes';
-/** Any number that nobody else uses for an advisory lock on this database. */
-const MIGRATION_LOCK = 6_010_262_013;
 
 export type PostgresOptions = {
   readonly connections?: number;
@@ -70,12 +68,7 @@ export class PostgresDriver implements Driver {
     client.on('error', () => {});
     try {
       await client.connect();
-      // Nodes that start together take turns; the lock goes with the connection.
-      await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
-      await client.query(
-        'CREATE TABLE IF NOT EXISTS migrations (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)',
-      );
-      const applied = await applyMissing(client, migrations);
+      const applied = await applyMigrations(client, migrations);
       // A statement over the rows of many users would go to many shards.
       const citus = await client.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
       this.#steps.batching = citus.rows.length === 0;
@@ -107,23 +100,6 @@ export class PostgresDriver implements Driver {
       throw translated(error);
     }
   }
-}
-
-async function applyMissing(client: pg.Client, migrations: readonly Migration[]): Promise<string[]> {
-  const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations');
-  const present = new Set(rows.map(({ name }) => name));
-  const missing = migrations.filter(({ name }) => !present.has(name));
-  for (const { name, sql } of missing) {
-    try {
-      await client.query('BEGIN');
-      await client.query(sqlFor('postgres', sql));
-      await client.query('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [name, Date.now()]);
-      await client.query('COMMIT');
-    } catch (error) {
-      throw new Error(`migration ${name} failed`, { cause: error });
-    }
-  }
-  return missing.map(({ name }) => name);
 }
 
 /**

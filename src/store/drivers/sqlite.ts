@@ -1,7 +1,6 @@
 import { rmSync, statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Batch, oncePerTurn } from '../../batch.ts';
-import { sqlFor } from '../migrations.ts';
 import type { BatchableStatement } from './batchable-statement.ts';
 import {
   DatabaseUnavailable,
@@ -13,6 +12,7 @@ import {
   type Statement,
   type Value,
 } from './driver.ts';
+import { applyMigrations } from './sqlite-migrate.ts';
 
 /** Result codes of SQLite (sqlite.org/rescode.html). The low byte is the primary code. */
 const SQLITE_BUSY = 5;
@@ -87,32 +87,7 @@ export class SqliteDriver implements Driver {
   }
 
   async migrate(migrations: readonly Migration[]): Promise<string[]> {
-    const db = this.#database();
-    const applied: string[] = [];
-    db.exec('PRAGMA busy_timeout = 10000');
-    db.exec(
-      'CREATE TABLE IF NOT EXISTS migrations (name TEXT NOT NULL PRIMARY KEY, applied_at BIGINT NOT NULL)',
-    );
-    for (const migration of migrations) {
-      // The lock is taken before the look, so that two processes that start together apply each once.
-      db.exec('BEGIN IMMEDIATE');
-      try {
-        if (this.#run('SELECT name FROM migrations WHERE name = $1', [migration.name]).length === 0) {
-          db.exec(sqlFor('sqlite', migration.sql));
-          this.#run('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [
-            migration.name,
-            Date.now(),
-          ]);
-          applied.push(migration.name);
-        }
-        db.exec('COMMIT');
-      } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK');
-        throw new Error(`migration ${migration.name} failed`, { cause: error });
-      }
-    }
-    db.exec('PRAGMA busy_timeout = 0');
-    return applied;
+    return applyMigrations(this.#database(), migrations);
   }
 
   onExternalChange(listener: () => void): void {
