@@ -19,15 +19,15 @@ import {
 const TOKEN = '/oauth/token';
 const REVOKE = '/oauth/revoke';
 
+type Method = 'get' | 'post';
+type OperationName = (typeof OPERATIONS)[number];
+
 let service: Service;
 let client: TestClient;
 let visitor: Visitor;
 let document: ApiDocument;
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
-/** Every status and every example of an error that a real response has matched. */
-const met = new Set<string>();
-
 before(async () => {
   service = await Service.startWhereItSays();
   client = await service.createClient();
@@ -45,68 +45,92 @@ function validate(value: unknown, ...index: string[]): void {
   assert.ok(check(value), `${index.join(' ')}: ${ajv.errorsText(check.errors)}\n${JSON.stringify(value)}`);
 }
 
-function operationAt(method: 'get' | 'post', path: string): Operation {
-  const operation = document.paths[path]?.[method];
-  assert.ok(operation, `${method} ${path} is not described`);
-  return operation;
-}
+/** The real responses of one operation, compared with the document. */
+class OperationCheck {
+  readonly #method: Method;
+  readonly #path: string;
+  readonly #operation: Operation;
+  /** Documented statuses and error examples, `401` and `401 invalid_client`, that no response has had yet. */
+  readonly #unmet: Set<string>;
 
-/** Holds a real response against the document: status, headers, type and body. */
-function conforms(method: 'get' | 'post', path: string, reply: Reply): void {
-  const status = String(reply.status);
-  const response = operationAt(method, path).responses[status];
-  assert.ok(response, `${method} ${path} answered ${status}: ${reply.text}`);
-  met.add(`${path} ${status}`);
-  const index = ['paths', path, method, 'responses', status];
-  for (const [name, { required, schema }] of Object.entries(response.headers ?? {})) {
-    const text = reply.headers.get(name);
-    assert.ok(text !== null || !required, `${path} ${status} lacks ${name}`);
-    const value = schema.type === 'integer' ? Number(text) : text;
-    if (text !== null) validate(value, ...index, 'headers', name, 'schema');
+  constructor(name: OperationName) {
+    const [method, path] = name.split(' ') as [Method, string];
+    const operation = document.paths[path]?.[method];
+    assert.ok(operation, `${name} is not described`);
+    this.#method = method;
+    this.#path = path;
+    this.#operation = operation;
+    this.#unmet = new Set(
+      Object.entries(operation.responses).flatMap(([status, { content }]) => {
+        const examples = Object.keys(content?.['application/json']?.examples ?? {});
+        return [status, ...(Number(status) < 400 ? [] : examples.map((example) => `${status} ${example}`))];
+      }),
+    );
   }
-  const type = reply.headers.get('content-type')?.split(';')[0];
-  const media = type && response.content?.[type];
-  if (!response.content) {
-    assert.equal(reply.text, '');
-    return;
+
+  /** Status, headers, content type and body are as described. */
+  conforms(reply: Reply): void {
+    const status = String(reply.status);
+    const response = this.#operation.responses[status];
+    assert.ok(response, `${this.#method} ${this.#path} returned ${status}: ${reply.text}`);
+    this.#unmet.delete(status);
+    const index = ['paths', this.#path, this.#method, 'responses', status];
+    for (const [name, { required, schema }] of Object.entries(response.headers ?? {})) {
+      const text = reply.headers.get(name);
+      assert.ok(text !== null || !required, `${this.#path} ${status} lacks ${name}`);
+      const value = schema.type === 'integer' ? Number(text) : text;
+      if (text !== null) validate(value, ...index, 'headers', name, 'schema');
+    }
+    const type = reply.headers.get('content-type')?.split(';')[0];
+    const media = type && response.content?.[type];
+    if (!response.content) {
+      assert.equal(reply.text, '');
+      return;
+    }
+    assert.ok(media, `${this.#path} ${status} came as ${type}`);
+    validate(type === 'application/json' ? reply.body : reply.text, ...index, 'content', type, 'schema');
+    if (type === 'application/json') this.#hasNothingElse(response, reply);
   }
-  assert.ok(media, `${path} ${status} came as ${type}`);
-  validate(type === 'application/json' ? reply.body : reply.text, ...index, 'content', type, 'schema');
-  if (type === 'application/json') nothingBeyond(path, response, reply);
+
+  /** Every documented status and error example was met. */
+  complete(): void {
+    assert.deepEqual([...this.#unmet], [], `documented for ${this.#method} ${this.#path}, but not met`);
+  }
+
+  /** The document has every field of the body, and the error with these words among its examples. */
+  #hasNothingElse(response: Response, reply: Reply): void {
+    const { schema, examples = {} } = response.content!['application/json']!;
+    const { properties = {} } = document.components.schemas[schema.$ref!.split('/').at(-1)!]!;
+    assert.deepEqual(
+      Object.keys(reply.body).filter((name) => !(name in properties)),
+      [],
+    );
+    if (reply.status < 400) return;
+    // error_uri differs from request to request, and only the endpoints with a request log have it.
+    const { error_uri: uri, ...rest } = reply.body;
+    const logged = this.#path === '/oauth/token' || this.#path === '/oauth/revoke';
+    const id = logged ? reply.headers.get('x-request-id') : undefined;
+    assert.equal(uri, id && `${service.url}/errors/${id}`);
+    const example = Object.entries(examples).find(
+      ([, { value }]) => JSON.stringify(value) === JSON.stringify(rest),
+    );
+    assert.ok(example, `${this.#path} ${reply.status} has no such example: ${reply.text}`);
+    this.#unmet.delete(`${reply.status} ${example[0]}`);
+  }
 }
 
-/** Neither a field nor the wording of an error that the document does not have. */
-function nothingBeyond(path: string, response: Response, reply: Reply): void {
-  const { schema, examples = {} } = response.content!['application/json']!;
-  const { properties = {} } = document.components.schemas[schema.$ref!.split('/').at(-1)!]!;
-  assert.deepEqual(
-    Object.keys(reply.body).filter((name) => !(name in properties)),
-    [],
-  );
-  if (reply.status < 400) return;
-  // Where the reason can be read differs from request to request, and only these two endpoints say it.
-  const { error_uri: why, ...rest } = reply.body;
-  const expected = path === TOKEN || path === REVOKE ? reply.headers.get('x-request-id') : undefined;
-  assert.equal(why, expected && `${service.url}/errors/${expected}`);
-  const example = Object.entries(examples).find(
-    ([, { value }]) => JSON.stringify(value) === JSON.stringify(rest),
-  );
-  assert.ok(example, `${path} ${reply.status} has no such example: ${reply.text}`);
-  met.add(`${path} ${reply.status} ${example[0]}`);
-}
-
-/** Makes one step of the store fail while `request` is answered. */
+/** Makes one method of the store fail during `request`. */
 async function failing<T extends object, K extends keyof T>(
   part: T,
-  step: K,
+  method: K,
   request: () => Promise<Reply>,
 ): Promise<Reply> {
-  const original = part[step];
-  part[step] = (() => Promise.reject(new Error('made to fail'))) as T[K];
+  const original = part[method];
+  part[method] = (() => Promise.reject(new Error('made to fail'))) as T[K];
   try {
     return await request();
   } finally {
-    part[step] = original;
+    part[method] = original;
   }
 }
 
@@ -119,7 +143,7 @@ test('the document is valid OpenAPI 3.1', async () => {
   assert.equal(validator.version, '3.1');
 });
 
-test('it describes the endpoints of the contract, where the metadata says they are, and no other', async () => {
+test('the document has the endpoints of the metadata and no other', async () => {
   const metadata = (await service.get('/.well-known/oauth-authorization-server')).body;
   assert.equal(document.servers[0]?.url, metadata.issuer);
   const announced = ['authorization', 'token', 'revocation', 'userinfo'].map(
@@ -141,121 +165,123 @@ test('every example is valid against the schema it illustrates', () => {
   }
 });
 
-describe('real responses are as described', () => {
+/** Each has a test below that meets everything documented for it. */
+const OPERATIONS = [
+  'get /oauth/authorize',
+  'post /oauth/token',
+  'post /oauth/revoke',
+  'get /oauth/userinfo',
+] as const;
+
+describe('real responses are as documented, and every documented status and error occurs', () => {
   const tooLarge = { token: 'x'.repeat(65 * 1024) };
 
-  test('token: both grants, as form and as JSON; and what is sent fits the request schema', async () => {
-    const form = exchangeForm(client, await service.authorize(client, visitor));
+  test('every operation has a test', () => {
+    const documented = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method} ${path}`),
+    );
+    assert.deepEqual(documented.toSorted(), OPERATIONS.toSorted());
+  });
+
+  test('POST /oauth/token', async () => {
+    const token = new OperationCheck('post /oauth/token');
+    const own = await service.createClient();
+    const form = exchangeForm(own, await service.authorize(own, visitor, { scope: 'email' }));
     validate(form, 'components', 'schemas', 'CodeExchange');
     const issued = await service.post(TOKEN, form);
-    conforms('post', TOKEN, issued);
-    const next = refreshForm(client, issued.body.refresh_token as string);
+    token.conforms(issued);
+    const next = refreshForm(own, issued.body.refresh_token as string);
     validate(next, 'components', 'schemas', 'Refresh');
     const headers = { 'content-type': 'application/json' };
     const renewed = await service.send(TOKEN, { method: 'POST', body: JSON.stringify(next), headers });
     assert.equal(renewed.status, 200);
-    conforms('post', TOKEN, renewed);
-    conforms('post', TOKEN, await service.post(TOKEN, next));
-  });
+    token.conforms(renewed);
+    const refreshToken = renewed.body.refresh_token as string;
 
-  test('token: every refusal', async () => {
-    const own = await service.createClient();
-    const { refresh_token } = await service.tokens(own, visitor, { scope: 'email' });
-    conforms('post', TOKEN, await service.post(TOKEN, {}));
-    conforms('post', TOKEN, await service.refresh(own, 'forged'));
-    conforms('post', TOKEN, await service.refresh(own, 'x', { grant_type: 'password' }));
-    conforms('post', TOKEN, await service.refresh(own, refresh_token, { scope: 'profile' }));
-    conforms('post', TOKEN, await service.refresh(own, 'x', { client_secret: 'wrong' }));
-    conforms('post', TOKEN, await service.post(TOKEN, tooLarge));
+    token.conforms(await service.post(TOKEN, {}));
+    token.conforms(await service.refresh(own, 'forged'));
+    token.conforms(await service.refresh(own, 'x', { grant_type: 'password' }));
+    token.conforms(await service.refresh(own, refreshToken, { scope: 'profile' }));
+    token.conforms(await service.refresh(own, 'x', { client_secret: 'wrong' }));
+    token.conforms(await service.post(TOKEN, tooLarge));
     const { grants } = service.app.store;
-    conforms('post', TOKEN, await failing(grants, 'rotate', () => service.refresh(own, refresh_token)));
-    for (let i = 0; i < 30; i++) conforms('post', TOKEN, await service.refresh(own, 'forged'));
+    token.conforms(await failing(grants, 'rotate', () => service.refresh(own, refreshToken)));
+    // The first refresh token again: it was used.
+    token.conforms(await service.post(TOKEN, next));
+    for (let i = 0; i < 30; i++) token.conforms(await service.refresh(own, 'forged'));
+    token.complete();
   });
 
-  test('revoke: success and every refusal', async () => {
+  test('POST /oauth/revoke', async () => {
+    const revoke = new OperationCheck('post /oauth/revoke');
     const own = await service.createClient();
     const { refresh_token } = await service.tokens(own, visitor);
     validate({ token: refresh_token }, 'components', 'schemas', 'Revocation');
-    conforms('post', REVOKE, await service.revoke(own, ''));
-    conforms('post', REVOKE, await service.revoke(own, 'x', { client_secret: 'wrong' }));
-    conforms('post', REVOKE, await service.post(REVOKE, tooLarge));
+    revoke.conforms(await service.revoke(own, ''));
+    revoke.conforms(await service.revoke(own, 'x', { client_secret: 'wrong' }));
+    revoke.conforms(await service.post(REVOKE, tooLarge));
     const { grants } = service.app.store;
-    conforms('post', REVOKE, await failing(grants, 'revoke', () => service.revoke(own, refresh_token)));
-    for (let i = 0; i < 30; i++) conforms('post', REVOKE, await service.revoke(own, refresh_token));
+    revoke.conforms(await failing(grants, 'revoke', () => service.revoke(own, refresh_token)));
+    for (let i = 0; i < 30; i++) revoke.conforms(await service.revoke(own, refresh_token));
+    revoke.complete();
   });
 
-  test('userinfo: every scope, no token, a wrong one, a failure', async () => {
+  test('GET /oauth/userinfo', async () => {
+    const userinfo = new OperationCheck('get /oauth/userinfo');
     const own = await service.createClient();
     for (const scope of ['profile', 'email', 'profile email']) {
       const { access_token } = await service.tokens(own, visitor, { scope });
-      conforms('get', '/oauth/userinfo', await service.userinfo(access_token));
+      userinfo.conforms(await service.userinfo(access_token));
     }
-    conforms('get', '/oauth/userinfo', await service.get('/oauth/userinfo'));
-    conforms('get', '/oauth/userinfo', await service.userinfo('forged'));
+    userinfo.conforms(await service.get('/oauth/userinfo'));
+    userinfo.conforms(await service.userinfo('forged'));
     const { access_token } = await service.tokens(own, visitor);
     const { grants } = service.app.store;
-    conforms(
-      'get',
-      '/oauth/userinfo',
-      await failing(grants, 'readAccess', () => service.userinfo(access_token)),
-    );
+    userinfo.conforms(await failing(grants, 'readAccess', () => service.userinfo(access_token)));
+    userinfo.complete();
   });
 
-  test('authorize: screen, page, failure, and every redirect that has an example', async () => {
+  test('GET /oauth/authorize, with every redirect that has an example', async () => {
+    const authorize = new OperationCheck('get /oauth/authorize');
     const path = authorizePath(client, newVerifier(), { state: 'xyz' });
-    conforms('get', '/oauth/authorize', await visitor.get(path));
-    conforms('get', '/oauth/authorize', await service.get(path));
-    conforms('get', '/oauth/authorize', await service.get('/oauth/authorize'));
+    authorize.conforms(await visitor.get(path));
+    authorize.conforms(await service.get(path));
+    authorize.conforms(await service.get('/oauth/authorize'));
     const { applications } = service.app.store;
-    conforms('get', '/oauth/authorize', await failing(applications, 'find', () => service.get(path)));
+    authorize.conforms(await failing(applications, 'find', () => service.get(path)));
 
     const redirects: Record<string, string> = {
       success: await visitor.allow(path),
       access_denied: await visitor.decide(path, 'deny'),
     };
-    const wrong = {
+    const invalid = {
       invalid_request: { code_challenge_method: 'plain' },
       invalid_scope: { scope: 'openid' },
       unsupported_response_type: { response_type: 'token' },
     };
-    for (const [error, change] of Object.entries(wrong)) {
-      const answer = await service.get(authorizePath(client, newVerifier(), { state: 'xyz', ...change }));
-      conforms('get', '/oauth/authorize', answer);
-      redirects[error] = answer.headers.get('location')!;
+    for (const [error, change] of Object.entries(invalid)) {
+      const response = await service.get(authorizePath(client, newVerifier(), { state: 'xyz', ...change }));
+      authorize.conforms(response);
+      redirects[error] = response.headers.get('location')!;
     }
-    const examples = operationAt('get', '/oauth/authorize').responses['303']!.headers!.Location!.examples!;
+    authorize.complete();
+    const { examples = {} } = document.paths['/oauth/authorize']!.get!.responses['303']!.headers!.Location!;
     assert.deepEqual(Object.keys(examples).toSorted(), Object.keys(redirects).toSorted());
     for (const [name, { value }] of Object.entries(examples)) {
       const [shown, real] = [new URL(value as string), new URL(redirects[name]!)].map((url) =>
         Object.fromEntries(url.searchParams),
       );
       const { fixed: _registered, ...rest } = real!;
-      const own = { iss: '', code: '', error_uri: '' };
-      assert.deepEqual({ ...rest, ...own }, { ...shown, ...own });
-      assert.equal('error_uri' in rest, name !== 'success', 'an error says where its reason can be read');
+      const differing = { iss: '', code: '', error_uri: '' };
+      assert.deepEqual({ ...rest, ...differing }, { ...shown, ...differing });
+      assert.equal('error_uri' in rest, name !== 'success', 'only an error has an error_uri');
     }
   });
 
   test('a wrong method is 405 with Allow, as the description says', async () => {
-    const answer = await service.get(TOKEN);
-    assert.equal(answer.status, 405);
-    assert.equal(answer.headers.get('allow'), 'POST');
-    assert.equal(answer.body.error_description, METHOD_NOT_ALLOWED);
-  });
-
-  test('nothing is described that was not met', () => {
-    const described = Object.entries(document.paths).flatMap(([path, item]) =>
-      (Object.values(item) as Operation[]).flatMap(({ responses }) =>
-        Object.entries(responses).flatMap(([status, { content }]) => {
-          const names = Object.keys(content?.['application/json']?.examples ?? {});
-          const errors = Number(status) < 400 ? [] : names.map((name) => `${path} ${status} ${name}`);
-          return [`${path} ${status}`, ...errors];
-        }),
-      ),
-    );
-    assert.deepEqual(
-      described.filter((one) => !met.has(one)),
-      [],
-    );
+    const response = await service.get(TOKEN);
+    assert.equal(response.status, 405);
+    assert.equal(response.headers.get('allow'), 'POST');
+    assert.equal(response.body.error_description, METHOD_NOT_ALLOWED);
   });
 });
