@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { importCircles, importsAgainstOrder, type Layer, unusedExports } from './import-rules.ts';
+import { type RetiredWord, retiredWords, riddles, sectionsOf, unknownSections } from './language-rules.ts';
+import { longFiles, longFunctions, MAX_FILE_LINES, MAX_FUNCTION_LINES } from './size-rules.ts';
+import { readSources } from './sources.ts';
+import { sharedState, sleeps } from './test-rules.ts';
+
+/** From low to high: a file imports from its own layer and from those above it in this list. */
+const ORDER: readonly Layer[] = [
+  { paths: ['src/batch.ts'], job: 'Collects work and passes it on once per event-loop turn.' },
+  { paths: ['src/protocol/'], job: 'Pure OAuth: no SQL, no HTTP, and the clock is an argument.' },
+  { paths: ['src/trace-config.ts', 'src/config.ts'], job: 'Reads and checks every setting.' },
+  { paths: ['src/passwords/'], job: 'Hashes passwords and judges new ones.' },
+  { paths: ['src/store/'], job: 'Tables and transitions, the drivers below them.' },
+  { paths: ['src/keys/'], job: 'Signing keys, the service secret and its fingerprint.' },
+  { paths: ['src/mail/'], job: 'Sends mails.' },
+  { paths: ['src/observability/'], job: 'Metrics and traces; loaded only when a setting asks for them.' },
+  { paths: ['src/request-log/'], job: 'Requests, incidents and usage, for the developer.' },
+  { paths: ['src/app.ts'], job: 'Types only: what every handler receives.' },
+  { paths: ['src/pages/'], job: 'Pure functions from properties to HTML.' },
+  { paths: ['src/http/'], job: 'Server, router, requests and responses; knows no endpoint.' },
+  { paths: ['src/accounts/'], job: 'Sign-up, sign-in, sessions and the account page.' },
+  { paths: ['src/oauth/'], job: 'The endpoints of the protocol.' },
+  { paths: ['src/dashboard/'], job: 'Applications and what their developers see.' },
+  { paths: ['src/routes.ts', 'src/sweeper.ts'], job: 'Every address; the removal of expired rows.' },
+  { paths: ['src/cli/'], job: 'Commands; `serve` puts everything together.' },
+];
+
+/** Exports that only tests import, each with the reason. */
+const EXPORTED_FOR_TESTS: Readonly<Record<string, string>> = {};
+
+/** Folders of test/ that are not named after a folder of src/. */
+const SUITES: Readonly<Record<string, string>> = {
+  browser: 'The pages in Chromium.',
+  clients: 'OAuth client libraries against a running Postern.',
+  deploy: 'Dockerfile, compose file and systemd unit.',
+  docs: 'Commands, code and links of the documentation.',
+  examples: 'The demo and its example application.',
+  flows: 'Several endpoints in one story: model, races, crashes, thieves, a failing database.',
+  postgres: 'Needs a PostgreSQL server: drivers, several nodes, faults (npm run test:postgres).',
+  rules: 'These rules.',
+  support: 'Shared by tests of several folders; contains no tests.',
+};
+
+/** Files that may use a timer. */
+const TIMERS: Readonly<Record<string, string>> = {
+  'test/support/eventually.ts': 'polls a condition up to a deadline',
+  'test/support/postern-process.ts': 'kills a process at its deadline',
+};
+
+const RETIRED: readonly RetiredWord[] = [
+  { word: 'told', instead: 'reported, explanation, or name who learns it' },
+  { word: 'cure', instead: 'fix' },
+  { word: 'verdict', instead: 'diagnosis' },
+  { word: 'cut', instead: 'revoke a grant, close a connection, shorten a text' },
+  { word: 'cuts', instead: 'revokes, closes, shortens' },
+  { word: 'seal', instead: 'sign' },
+  { word: 'seals', instead: 'signs' },
+  { word: 'sealed', instead: 'signed' },
+  { word: 'sealer', instead: 'signer' },
+  { word: 'sealing', instead: 'signing' },
+  { word: 'deed', instead: 'action' },
+  { word: 'patience', instead: 'timeout' },
+  { word: 'demand', instead: 'validate' },
+  { word: 'together', instead: 'batch', inNamesOnly: true },
+  { word: 'answer', instead: 'response', inNamesOnly: true },
+  { word: 'answers', instead: 'responses', inNamesOnly: true },
+  { word: 'answered', instead: 'response', inNamesOnly: true },
+  { word: 'facts', instead: 'details', inNamesOnly: true },
+  { word: 'proven', instead: 'authenticated or verified', inNamesOnly: true },
+  { word: 'longest', instead: 'max', inNamesOnly: true },
+  { word: 'most', instead: 'max', inNamesOnly: true },
+  { word: 'least', instead: 'min', inNamesOnly: true },
+];
+
+const ROOT = join(import.meta.dirname, '../..');
+const folders = (path: string): string[] =>
+  readdirSync(join(ROOT, path), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+
+const all = readSources(ROOT);
+const under = (...prefixes: string[]) =>
+  all.filter(({ path }) => prefixes.some((prefix) => path.startsWith(prefix)));
+const src = under('src/');
+const tests = under('test/');
+
+const none = (findings: readonly string[]): void => assert.deepEqual(findings, []);
+
+describe('imports', () => {
+  test('run in one direction', { todo: true }, () => none(importsAgainstOrder(src, ORDER)));
+
+  test('form no circle, types included', { todo: true }, () => none(importCircles(src)));
+
+  test('use every export', { todo: true }, () => {
+    const unused = unusedExports(src, under('src/', 'bench/', 'examples/'));
+    none(unused.filter((one) => !(one in EXPORTED_FOR_TESTS)));
+    for (const one of Object.keys(EXPORTED_FOR_TESTS))
+      assert.ok(unused.includes(one), `${one} has other users`);
+  });
+
+  test('use every export of the tests, too', { todo: true }, () =>
+    none(unusedExports(tests, under('test/', 'bench/'))),
+  );
+});
+
+describe('sizes', () => {
+  test(`no file has more than ${MAX_FILE_LINES} lines`, { todo: true }, () => none(longFiles(src)));
+  test(`no function has more than ${MAX_FUNCTION_LINES} lines`, { todo: true }, () =>
+    none(longFunctions(src)),
+  );
+});
+
+describe('language', () => {
+  test('comments cite sections that docs/protocol.md has', { todo: true }, () => {
+    const sections = sectionsOf(readFileSync(join(ROOT, 'docs/protocol.md'), 'utf8'));
+    none(unknownSections(all, sections));
+  });
+
+  test('comments start with a noun or a verb', { todo: true }, () => none(riddles(src)));
+
+  test('names and comments use the words of the glossary', { todo: true }, () =>
+    none(retiredWords(src, RETIRED)),
+  );
+});
+
+describe('tests', () => {
+  test('are in the folder of the part that they test', { todo: true }, () => {
+    const expected = [...folders('src'), ...Object.keys(SUITES)].sort();
+    none(folders('test').filter((name) => !expected.includes(name)));
+    for (const name of folders('src')) {
+      const found = globSync(`test/${name}/**/*.test.ts`, { cwd: ROOT });
+      assert.ok(found.length > 0, `test/${name} has no tests`);
+    }
+    assert.deepEqual(globSync('test/support/**/*.test.ts', { cwd: ROOT }), []);
+    assert.deepEqual(globSync('test/*.ts', { cwd: ROOT }), []);
+  });
+
+  test('do not sleep', { todo: true }, () => none(sleeps(tests, TIMERS)));
+
+  test('do not change what other tests see', { todo: true }, () => none(sharedState(tests)));
+
+  test('run in a random order', { todo: true }, () => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    for (const [name, command] of Object.entries<string>(scripts))
+      for (const run of command.split('&&').filter((part) => part.includes('node --test')))
+        assert.match(run, /--test-randomize/, name);
+  });
+});
