@@ -3,7 +3,6 @@ import { network } from '../protocol/address.ts';
 import type { Incident, Presentation } from '../store/incidents.ts';
 
 type Diagnosis = {
-  readonly kind: 'parallel' | 'retry' | 'shared' | 'leak' | 'unclear';
   readonly summary: string;
   readonly fix: string;
 };
@@ -28,13 +27,11 @@ export function diagnose({ id, kind, generation, presentations }: Incident): Dia
   );
   if (second?.reason === 'by_another_application')
     return {
-      kind: 'leak',
       summary: 'Another application presented a token of this session: most likely a leak.',
       fix: LEAK,
     };
   if (!first || !second)
     return {
-      kind: 'unclear',
       summary: 'The first use is no longer in the log, so nothing can be said of what it was.',
       fix: `If it happens again: ${SINGLE_FLIGHT}`,
     };
@@ -49,7 +46,6 @@ function compare(first: Presentation, second: Presentation, kind: Incident['kind
   const code = kind === 'code_replay';
   if (sameNetwork && gap <= MAX_PARALLEL_GAP_MS)
     return {
-      kind: 'parallel',
       summary: `Same address, ${apart}: most likely two parallel ${code ? 'exchanges of one code' : 'refreshes'}.`,
       fix: code
         ? 'See that the callback is handled once: a double click, a reload or a prefetch loads it twice. Take the state out of the session before the exchange, so that a second callback finds none.'
@@ -57,18 +53,15 @@ function compare(first: Presentation, second: Presentation, kind: Incident['kind
     };
   if (sameNetwork && sameClient)
     return {
-      kind: 'retry',
       summary: `Same address and client, ${apart}: most likely an old ${code ? 'code' : 'token'} was sent again, because the answer with the new one was lost or not stored.`,
       fix: 'Store the new tokens in the same step that receives them, and before anything else can fail. Do not send the old one again after a time-out: send the user through authorization instead.',
     };
   if (sameNetwork || sameClient)
     return {
-      kind: 'shared',
       summary: `${sameNetwork ? 'Same address but another client' : 'Same client but another address'}, ${apart}: two parts of your application that share one session, or a leak.`,
       fix: `If both are yours: ${SINGLE_FLIGHT} If you do not know the other one: ${LEAK}`,
     };
   return {
-    kind: 'leak',
     summary: `Another network and another client, ${apart}: most likely a leak.`,
     fix: LEAK,
   };

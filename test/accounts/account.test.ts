@@ -19,7 +19,7 @@ describe('the account page', () => {
     return visitor.post(path, { form_token: await formToken(visitor), ...fields });
   }
 
-  test('without a session to the sign-in page and back, without a form token 403', async () => {
+  test('requires a session, else redirects to sign-in, and a CSRF token on every form, else 403', async () => {
     const client = await service.createClient();
     const disconnect = `/account/connections/${client.clientId}/disconnect`;
     const stranger = await service.visitor();
@@ -50,13 +50,13 @@ describe('the account page', () => {
     assert.ok(await service.app.store.users.find(visitor.user.id));
   });
 
-  test('the form token of one user is worth nothing to another', async () => {
+  test('the CSRF token of one user is refused from another', async () => {
     const [one, two] = [await service.signedIn(), await service.signedIn()];
     const token = await formToken(one);
     assert.equal((await two.post('/account/profile', { form_token: token, name: 'X' })).status, 403);
   });
 
-  test('a profile is what userinfo says', async () => {
+  test('userinfo returns the saved profile', async () => {
     const visitor = await service.signedIn();
     const client = await service.createClient();
     const tokens = await service.tokens(client, visitor);
@@ -85,7 +85,7 @@ describe('the account page', () => {
     assert.equal('picture' in (await service.userinfo(tokens.access_token)).body, false);
   });
 
-  test('what a profile cannot hold is named at its field and changes nothing', async () => {
+  test('an invalid profile field shows its error and changes nothing', async () => {
     const visitor = await service.signedIn();
     const wrong: Record<string, string>[] = [
       { name: '' },
@@ -104,7 +104,7 @@ describe('the account page', () => {
     assert.equal((await service.app.store.users.find(visitor.user.id))?.name, 'Ada Lovelace');
   });
 
-  test('an unknown notice is no notice', async () => {
+  test('an unknown done parameter shows no notice', async () => {
     const visitor = await service.signedIn();
     for (const done of ['<script>', 'constructor', '__proto__', 'toString'])
       assert.doesNotMatch(
@@ -113,7 +113,7 @@ describe('the account page', () => {
       );
   });
 
-  test('a new password needs the old one and ends the other sessions', async () => {
+  test('changing the password requires the current one and ends the other sessions', async () => {
     const user = await service.createUser();
     const [here, there] = [await service.signedIn(user), await service.signedIn(user)];
     const refused = await send(here, '/account/password', { current_password: 'wrong', new_password: NEXT });
@@ -131,7 +131,7 @@ describe('the account page', () => {
     assert.match((await mailsTo(service, user.email)).at(-1)!.subject, /password was changed/);
   });
 
-  test('the current password cannot be guessed without end from an open session', async () => {
+  test('guesses at the current password are throttled per session', async () => {
     const visitor = await service.signedIn();
     const guess = (current_password: string) =>
       send(visitor, '/account/password', { current_password, new_password: NEXT });
@@ -154,7 +154,7 @@ describe('the account page', () => {
     assert.match((await visitor.get('/account')).text, /Several failed attempts to sign in/);
   });
 
-  test('signed-in browsers are named, and ended one by one or all others', async () => {
+  test('sessions are listed by browser and can be ended one by one or all others at once', async () => {
     const user = await service.createUser();
     const here = await service.signedIn(user);
     const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
@@ -190,7 +190,7 @@ describe('the account page', () => {
       return send(visitor, '/account/email', { email, current_password });
     };
 
-    test('the address changes when the new one is proven, and userinfo with it', async () => {
+    test('the address changes, also in userinfo, when the new one is verified', async () => {
       const visitor = await service.signedIn();
       const old = visitor.user.email;
       const client = await service.createClient();
@@ -211,7 +211,7 @@ describe('the account page', () => {
       assert.equal(await service.app.store.users.findByEmail(old), undefined);
     });
 
-    test('a taken address answers alike, its owner is told, and nothing changes', async () => {
+    test('a taken address gets the same response, a mail to its owner, and no change', async () => {
       const owner = await service.createUser();
       const visitor = await service.signedIn();
       const taken = await change(visitor, owner.email);
@@ -220,7 +220,7 @@ describe('the account page', () => {
       assert.match((await mailsTo(service, owner.email)).at(-1)!.text, /has one already/);
     });
 
-    test('an address that was taken meanwhile stays with whoever took it', async () => {
+    test('an address that another user took meanwhile stays with that user', async () => {
       const visitor = await service.signedIn();
       const email = `race-${visitor.user.email}`;
       await change(visitor, email);
@@ -232,7 +232,7 @@ describe('the account page', () => {
       assert.equal((await service.app.store.users.find(visitor.user.id))?.email, visitor.user.email);
     });
 
-    test('it needs the password and an address that is one', async () => {
+    test('requires the password and a valid address', async () => {
       const visitor = await service.signedIn();
       assert.equal((await change(visitor, 'other@example.com', 'wrong')).status, 400);
       assert.equal((await change(visitor, 'nobody')).status, 400);
@@ -240,7 +240,7 @@ describe('the account page', () => {
       assert.equal((await mailsTo(service, 'other@example.com')).length, 0);
     });
 
-    test('a link that expired, or was sent to the address before, does nothing', async () => {
+    test('a link that expired, or was sent for an earlier address, has no effect', async () => {
       const visitor = await service.signedIn();
       const [one, two] = [`one-${visitor.user.email}`, `two-${visitor.user.email}`];
       await change(visitor, one);
@@ -255,7 +255,7 @@ describe('the account page', () => {
     });
   });
 
-  test('an unconfirmed address is confirmed by a mailed link', async () => {
+  test('a mailed link verifies the address', async () => {
     const user = await service.createUser(undefined, 'Ada', false);
     const visitor = await service.signedIn(user);
     const tokens = await service.tokens(await service.createClient(), visitor);
@@ -273,7 +273,7 @@ describe('the account page', () => {
   });
 
   describe('deletion', () => {
-    test('needs the password, cuts every grant and removes the user', async () => {
+    test('requires the password, revokes every grant and removes the user', async () => {
       const visitor = await service.signedIn();
       const client = await service.createClient();
       const tokens = await service.tokens(client, visitor);
@@ -295,14 +295,14 @@ describe('the account page', () => {
       assert.deepEqual(await store.sessions.list(visitor.user.id, service.clock.ms), []);
     });
 
-    test('the address is free again', async () => {
+    test('frees the address', async () => {
       const visitor = await service.signedIn();
       await send(visitor, '/account/delete', { current_password: PASSWORD });
       assert.ok(await service.createUser(visitor.user.email));
       assert.equal((await visitor.signIn()).status, 303);
     });
 
-    test('an owner of applications has to part with them first', async () => {
+    test('is refused while the user owns applications', async () => {
       const visitor = await service.signedIn();
       await service.createClient({ ownerId: visitor.user.id, name: '<b>Wall</b>' });
       const page = await visitor.get('/account/delete');

@@ -17,12 +17,12 @@ describe('connections', () => {
     return visitor.post(pathOf(client), { form_token: form_token! });
   }
 
-  test('there are none at first', async () => {
+  test('the list is empty at first', async () => {
     const visitor = await service.signedIn();
     assert.match((await visitor.get('/account/connections')).text, /Nothing is connected/);
   });
 
-  test('an application is listed once, with all that it may read', async () => {
+  test('an application is listed once, with everything that it may read', async () => {
     const visitor = await service.signedIn();
     const client = await service.createClient({ name: '<i>Photo</i> Wall' });
     await service.tokens(client, visitor, { scope: 'profile' });
@@ -37,7 +37,7 @@ describe('connections', () => {
     assert.match(text, /client\.example/);
   });
 
-  test('disconnecting cuts every grant of it at once, and of nothing else', async () => {
+  test('disconnecting revokes every grant of the application at once, and no other', async () => {
     const user = await service.createUser();
     const visitor = await service.signedIn(user);
     const neighbour = await service.signedIn();
@@ -62,7 +62,7 @@ describe('connections', () => {
     assert.match((await visitor.get('/account')).text, /You disconnected Test application/);
   });
 
-  test('what is not connected to this user is not there', async () => {
+  test('an application that is not connected to this user is 404', async () => {
     const visitor = await service.signedIn();
     const client = await service.createClient();
     const tokens = await service.tokens(client, visitor);
@@ -73,7 +73,7 @@ describe('connections', () => {
     assert.equal((await service.userinfo(tokens.access_token)).status, 200);
   });
 
-  test('what ended by itself, by its application or by reuse is listed no more', async () => {
+  test('a grant that expired, was revoked by its application or by reuse is no longer listed', async () => {
     const visitor = await service.signedIn();
     const clients = await Promise.all([1, 2, 3].map(() => service.createClient()));
     const [expired, revoked, reused] = clients as [TestClient, TestClient, TestClient];

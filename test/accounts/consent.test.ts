@@ -19,7 +19,7 @@ describe('the consent screen', () => {
   const consent = async (visitor: Visitor, client: TestClient) =>
     (await visitor.get(authorizePath(client, newVerifier()))).text;
 
-  test('shows the values that will be read, who asks, where it leads and who is signed in', async () => {
+  test('shows the values that will be read, the application, the redirect host and the signed-in user', async () => {
     const owner = await service.createUser('grace@photos.example', 'Grace Hopper');
     const user = await service.createUser('ada@example.com');
     const visitor = await service.signedIn(user);
@@ -37,7 +37,7 @@ describe('the consent screen', () => {
     assert.doesNotMatch(text, /grace@/, 'the domain of the owner is told, the address is not');
   });
 
-  test('says so when the owner is not confirmed, or the address of the user', async () => {
+  test("says when the owner's or the user's address is not verified", async () => {
     const owner = await service.createUser('mallory@bank.example', 'Mallory', false);
     const visitor = await service.signedIn(await service.createUser('bob@example.com', 'Bob', false));
     const text = await consent(visitor, await service.createClient({ ownerId: owner.id }));
@@ -46,7 +46,7 @@ describe('the consent screen', () => {
     assert.match(text, /bob@example\.com, not verified/);
   });
 
-  test('shows only what was asked for', async () => {
+  test('shows only the requested scopes', async () => {
     const visitor = await service.signedIn();
     const client = await service.createClient();
     const { text } = await visitor.get(authorizePath(client, newVerifier(), { scope: 'profile' }));
@@ -81,7 +81,7 @@ describe('the consent screen', () => {
     );
   });
 
-  test('switching the account comes back to the request', async () => {
+  test('switching the account returns to the request', async () => {
     const visitor = await service.signedIn();
     const path = authorizePath(await service.createClient(), newVerifier());
     const { text } = await visitor.get(path);
@@ -92,14 +92,14 @@ describe('the consent screen', () => {
   });
 });
 
-describe('a request that cannot be answered', () => {
+describe('an authorization request that must not be redirected', () => {
   let service: Service;
   before(async () => {
     service = await Service.start();
   });
   after(() => service.stop());
 
-  test('tells the user that it is not their fault, and the developer what to mend', async () => {
+  test('tells the user that it is not their fault, and the developer what to fix', async () => {
     const client = await service.createClient({
       name: 'Photo <Wall>',
       redirectUris: ['https://secret.example/cb'],
@@ -123,7 +123,7 @@ describe('a request that cannot be answered', () => {
     assert.ok(text.includes(`Request ${logged.request_id}`));
   });
 
-  test('has words for each reason', async () => {
+  test('explains every reason', async () => {
     const client = await service.createClient();
     const disabled = await service.createClient();
     await service.app.store.applications.setDisabled(disabled.clientId, true, service.clock.ms);
@@ -142,7 +142,7 @@ describe('a request that cannot be answered', () => {
   });
 });
 
-test('the start page leads those who are signed in to their account', async () => {
+test('the start page redirects a signed-in user to the account', async () => {
   const service = await Service.start();
   try {
     assert.match((await service.get('/')).text, /href="\/login"/);

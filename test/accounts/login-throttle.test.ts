@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { MINUTE, PASSWORD, Service, type Visitor } from '../support/service.ts';
 
-describe('guessing passwords', () => {
+describe('the login throttle', () => {
   let service: Service;
   before(async () => {
     service = await Service.start({ POSTERN_TRUST_PROXY: 'true' });
@@ -30,7 +30,7 @@ describe('guessing passwords', () => {
     return status;
   }
 
-  test('is slowed per account, and the window ends by itself', async () => {
+  test('limits wrong passwords per account until the window ends', async () => {
     const user = await service.createUser();
     const stranger = await service.visitor(user);
     assert.equal(await guessFromEverywhere(stranger, 10), 400);
@@ -39,7 +39,7 @@ describe('guessing passwords', () => {
     assert.equal(await guessFromEverywhere(stranger, 1, PASSWORD), 303);
   });
 
-  test('does not shut out the browser that signed in before', async () => {
+  test('does not lock out a browser with a device cookie', async () => {
     const user = await service.createUser();
     const own = await service.signedIn(user);
     own.cookies.delete('postern_session');
@@ -49,7 +49,7 @@ describe('guessing passwords', () => {
     assert.equal(await guessFromEverywhere(own, 1, PASSWORD), 303);
   });
 
-  test('a known browser has a budget too, and it is its own', async () => {
+  test('gives a browser with a device cookie a budget of its own', async () => {
     const user = await service.createUser();
     const own = await service.signedIn(user);
     own.cookies.delete('postern_session');
@@ -58,7 +58,7 @@ describe('guessing passwords', () => {
     assert.equal(await guessFromEverywhere(await service.visitor(user), 1, PASSWORD), 303);
   });
 
-  test('the cookie is worth nothing for another account or when it was changed', async () => {
+  test('refuses a device cookie of another account and a forged one', async () => {
     const [user, other] = [await service.createUser(), await service.createUser()];
     const known = (await service.signedIn(other)).cookies.get('postern_known')!;
     const forged = known.replace(other.id, user.id);
@@ -70,7 +70,7 @@ describe('guessing passwords', () => {
     }
   });
 
-  test('is slowed per address over many accounts', async () => {
+  test('limits wrong passwords per network over many accounts', async () => {
     let status = 0;
     const visitor = await service.visitor();
     const headers = { 'x-forwarded-for': '203.0.113.7' };
@@ -83,7 +83,7 @@ describe('guessing passwords', () => {
     assert.equal(status, 429);
   });
 
-  test('a burst of wrong guesses is told to the user, once', async () => {
+  test('a burst of wrong passwords appears once in the recent activity', async () => {
     const user = await service.createUser();
     await guessFromEverywhere(await service.visitor(user), 9);
     const events = await service.app.store.securityEvents.list(user.id, 10);

@@ -89,7 +89,7 @@ async function signOutFields(visitor: Visitor): Promise<Record<string, string>> 
 }
 
 describe('signing in', () => {
-  test('leads to the first page and sets a session', async () => {
+  test('redirects to the start page and sets a session', async () => {
     const visitor = await visitorOf();
     const answer = await visitor.signIn();
     assertSignedIn(answer);
@@ -99,14 +99,14 @@ describe('signing in', () => {
     assert.equal((await visitor.get('/')).headers.get('location'), '/account', 'there it goes on');
   });
 
-  test('takes the address in any case and with spaces around it', async () => {
+  test('accepts the address in any case and with surrounding spaces', async () => {
     const { id, email } = await createUser(service, `Ada.${newId()}@Example.com`);
     for (const typed of [email, email.toUpperCase(), email.toLowerCase(), ` ${email} `]) {
       assertSignedIn(await (await visitorOf({ id, email: typed, password: PASSWORD })).signIn());
     }
   });
 
-  test('takes the password exactly', async () => {
+  test('compares the password exactly', async () => {
     const visitor = await visitorOf();
     for (const wrong of [
       '',
@@ -121,7 +121,7 @@ describe('signing in', () => {
     assert.ok(!(await isSignedIn(visitor)));
   });
 
-  test('refuses a form without fields, with too much in one, or in no form at all', async () => {
+  test('refuses a body without fields, with oversized fields, or of another content type', async () => {
     const visitor = await visitorOf();
     const { form_token } = hiddenFields((await visitor.get('/login')).text);
     assertRefused(await visitor.post('/login', { form_token: form_token! }), 400);
@@ -144,7 +144,7 @@ describe('signing in', () => {
     }
   });
 
-  test('says the same for a wrong password and for an address that nobody has', async () => {
+  test('gives the same response for a wrong password and an unknown address', async () => {
     const known = await visitorOf();
     const unknown = stranger();
     const wrong = await known.signIn('/login', 'wrong password');
@@ -187,7 +187,7 @@ describe('signing in', () => {
     assert.doesNotMatch(page.text, /<script>/);
   });
 
-  test('is never shown again in a page: the password', async () => {
+  test('never puts the password into a page', async () => {
     const answer = await (await visitorOf()).signIn('/login', 'wrong MARK4711');
     assert.doesNotMatch(answer.text, /MARK4711/);
     assert.doesNotMatch(service.logged.join(''), /MARK4711/);
@@ -195,7 +195,7 @@ describe('signing in', () => {
 });
 
 describe('a disabled user', () => {
-  test('is told so with the right password alone, and is not signed in', async () => {
+  test('learns so only with the right password, and is not signed in', async () => {
     const visitor = await visitorOf();
     await service.app.store.users.setDisabled(visitor.user.id, true, service.clock.ms);
     const wrong = await visitor.signIn('/login', 'wrong password');
@@ -207,7 +207,7 @@ describe('a disabled user', () => {
     assert.ok(!(await isSignedIn(visitor)));
   });
 
-  test('who was signed in is so no longer', async () => {
+  test('loses an open session', async () => {
     const visitor = await signedIn();
     await service.app.store.users.setDisabled(visitor.user.id, true, service.clock.ms);
     assert.ok(!(await isSignedIn(visitor)));
@@ -215,7 +215,7 @@ describe('a disabled user', () => {
 });
 
 describe('the session', () => {
-  test('has a new id at each sign-in, and the one before it ends', async () => {
+  test('has a new id at each sign-in, and the previous session ends', async () => {
     const visitor = await signedIn();
     const first = visitor.cookies.get(SESSION)!;
     const formToken = (await signOutFields(visitor)).form_token!;
@@ -229,7 +229,7 @@ describe('the session', () => {
     assert.ok(!(await isSignedIn(old)));
   });
 
-  test('id that was planted before the sign-in is worth nothing after it', async () => {
+  test('id that was planted before sign-in is not used (session fixation)', async () => {
     const planted = randomBytes(32).toString('base64url');
     const victim = await visitorOf();
     victim.cookies.set(SESSION, planted);
@@ -240,7 +240,7 @@ describe('the session', () => {
     assert.ok(!(await isSignedIn(attacker)));
   });
 
-  test("of the attacker's own that was planted does not become the victim's", async () => {
+  test("of an attacker, planted in the victim's browser, does not become the victim's", async () => {
     const attacker = await signedIn();
     const planted = attacker.cookies.get(SESSION)!;
     const victim = await visitorOf();
@@ -262,7 +262,7 @@ describe('the session', () => {
     assert.ok(!stored.includes(PASSWORD));
   });
 
-  test('hash from the database is no session id', async () => {
+  test('hash from the database is not accepted as a session id', async () => {
     const visitor = await signedIn();
     const hash = createHash('sha256').update(visitor.cookies.get(SESSION)!).digest();
     for (const id of [hash.toString('hex'), hash.toString('base64url'), hash.toString('hex').slice(0, 43)]) {
@@ -272,7 +272,7 @@ describe('the session', () => {
     }
   });
 
-  test('lives fourteen days, to the millisecond', async () => {
+  test('expires after exactly fourteen days', async () => {
     const visitor = await signedIn();
     service.clock.advance(14 * DAY - 1);
     assert.ok(await isSignedIn(visitor));
@@ -280,7 +280,7 @@ describe('the session', () => {
     assert.ok(!(await isSignedIn(visitor)));
   });
 
-  test('cookies of any kind are no error', async () => {
+  test('malformed cookies cause no error', async () => {
     for (const cookie of [
       `${SESSION}=`,
       `${SESSION}=%FF`,
@@ -297,7 +297,7 @@ describe('the session', () => {
 describe('the cookies', () => {
   const flagsOf = (line: string): string[] => line.split('; ').slice(1).toSorted();
 
-  test('over http are for this service, not for scripts, and not sent along by other sites', async () => {
+  test('over http are HttpOnly and SameSite=Lax, for the whole service', async () => {
     const visitor = await visitorOf();
     const [browser = ''] = setCookies(await visitor.get('/login'));
     assert.match(browser, /^postern_browser=[A-Za-z0-9_-]{43};/);
@@ -310,7 +310,7 @@ describe('the cookies', () => {
     assert.deepEqual(more, []);
   });
 
-  test('over https are also Secure and bound to the host by their names', async () => {
+  test('over https are also Secure, with the __Host- prefix', async () => {
     const secure = await Service.start({ POSTERN_BASE_URL: 'https://id.example' });
     try {
       const visitor = new Visitor(secure, await createUser(secure));
@@ -334,7 +334,7 @@ describe('the cookies', () => {
   });
 });
 
-describe('a form of another site', () => {
+describe('a form posted from another site', () => {
   test('signs nobody in', async () => {
     const visitor = await visitorOf();
     const { email } = visitor.user;
@@ -357,7 +357,7 @@ describe('a form of another site', () => {
     assertSignedIn(await visitor.post('/login', { ...fields, form_token: own! }));
   });
 
-  test('does not even have the password looked at', async (t) => {
+  test('is refused before the password is checked', async (t) => {
     const spy = t.mock.method(service.app.passwords, 'verify');
     const visitor = await visitorOf();
     await visitor.get('/login');
@@ -366,7 +366,7 @@ describe('a form of another site', () => {
     assert.equal(spy.mock.callCount(), 0);
   });
 
-  test('leaves a page on which a person can go on', async () => {
+  test('gets a sign-in page that works', async () => {
     const visitor = await visitorOf();
     const refused = await visitor.post('/login', {
       email: visitor.user.email,
@@ -397,7 +397,7 @@ describe('a form of another site', () => {
     assert.ok(await isSignedIn(visitor));
   });
 
-  test('with the token from before the sign-in is refused after it', async () => {
+  test('with the CSRF token from before sign-in is refused after it', async () => {
     const visitor = await visitorOf();
     const { form_token } = hiddenFields((await visitor.get('/login')).text);
     await visitor.signIn();
@@ -420,7 +420,7 @@ describe('a form of another site', () => {
 });
 
 describe('signing out', () => {
-  test('ends the session itself, not only the cookie', async () => {
+  test('ends the session in the database, not only the cookie', async () => {
     const visitor = await signedIn();
     const id = visitor.cookies.get(SESSION)!;
     const answer = await visitor.post('/logout', await signOutFields(visitor));
@@ -432,7 +432,7 @@ describe('signing out', () => {
     assert.ok(!(await isSignedIn(thief)));
   });
 
-  test('by the page that asks', async () => {
+  test('works from the confirmation page', async () => {
     const visitor = await signedIn();
     const page = await visitor.get('/logout');
     assert.ok(page.text.includes(visitor.user.email));
@@ -443,14 +443,14 @@ describe('signing out', () => {
     assert.equal((await visitor.get('/logout')).headers.get('location'), '/', 'nobody is there to be asked');
   });
 
-  test('leaves the mark of the browser, which signs nobody in', async () => {
+  test('keeps the device cookie, which grants no access', async () => {
     const visitor = await signedIn();
     await visitor.post('/logout', await signOutFields(visitor));
     assert.ok(visitor.cookies.has(KNOWN));
     assert.ok(!(await isSignedIn(visitor)));
   });
 
-  test('ends that session alone', async () => {
+  test('ends no other session', async () => {
     const here = await signedIn();
     const there = await signedIn(here.user);
     await here.post('/logout', await signOutFields(here));
@@ -471,7 +471,7 @@ describe('guessing passwords', () => {
     for (let i = 0; i < times; i++) assertRefused(await attempt(visitor), 400);
   }
 
-  test('is over after ten wrong ones for an account, the right one included, until fifteen minutes after the first', async (t) => {
+  test('stops after ten wrong ones per account, for the right one too, until fifteen minutes after the first', async (t) => {
     const visitor = await visitorOf();
     await guess(visitor, 1);
     service.clock.advance(MINUTE);
@@ -486,7 +486,7 @@ describe('guessing passwords', () => {
     assertSignedIn(await attempt(visitor, PASSWORD));
   });
 
-  test('is counted for the account whatever the browser and however the address is typed', async () => {
+  test('counts per account, over all browsers and spellings of the address', async () => {
     const { id, email } = await createUser();
     for (let i = 0; i < 10; i++) {
       const typed = i % 2 === 0 ? email.toUpperCase() : ` ${email}`;
@@ -495,14 +495,14 @@ describe('guessing passwords', () => {
     assertThrottled(await attempt(await visitorOf({ id, email, password: PASSWORD }), PASSWORD), 15 * 60);
   });
 
-  test('at one account does not hinder another', async () => {
+  test('at one account does not affect another', async () => {
     const visitor = await visitorOf();
     await guess(visitor, 10);
     assertThrottled(await attempt(visitor), 15 * 60);
     assertSignedIn(await (await visitorOf()).signIn());
   });
 
-  test('at an address that nobody has is answered in the same way', async () => {
+  test('at an unknown address gets the same responses', async () => {
     const nobody = stranger();
     await guess(nobody, 10);
     const throttled = await attempt(nobody);
@@ -514,7 +514,7 @@ describe('guessing passwords', () => {
     assert.equal(same(await attempt(somebody), somebody), same(throttled, nobody));
   });
 
-  test('does not count those who sign in rightly', async () => {
+  test('does not count successful sign-ins', async () => {
     const visitor = await visitorOf();
     for (let i = 0; i < 12; i++) assertSignedIn(await (await visitorOf(visitor.user)).signIn());
     await guess(visitor, 9);
@@ -523,7 +523,7 @@ describe('guessing passwords', () => {
     assertThrottled(await attempt(visitor), 15 * 60);
   });
 
-  test('is counted also when all guesses come at once', async () => {
+  test('counts parallel attempts too', async () => {
     const visitor = await visitorOf();
     const page = await visitor.get('/login');
     const fields = { ...hiddenFields(page.text), email: visitor.user.email, password: 'wrong password' };
@@ -532,7 +532,7 @@ describe('guessing passwords', () => {
     assert.deepEqual(statuses, [...Array(10).fill(400), ...Array(5).fill(429)]);
   });
 
-  test('is over after a hundred wrong ones from one address, whatever the accounts, until the window ends', async () => {
+  test('stops after a hundred wrong ones per network, over all accounts, until the window ends', async () => {
     const from = (address: string) => ({ 'x-forwarded-for': address });
     const browser = new Visitor(proxied, await createUser(proxied));
     const fields = hiddenFields((await browser.get('/login')).text);
@@ -554,7 +554,7 @@ describe('guessing passwords', () => {
     assertSignedIn(await guessAt(email, '2001:db8:1:2::1', PASSWORD));
   });
 
-  test('from an address that is over its limit does not lock an account for others', async () => {
+  test('from a network over its limit does not use up the budget of an account', async () => {
     const browser = new Visitor(proxied, await createUser(proxied));
     const fields = hiddenFields((await browser.get('/login')).text);
     const send = (email: string, address: string, password: string) =>

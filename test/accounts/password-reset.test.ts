@@ -41,7 +41,7 @@ describe('password reset', () => {
     assert.match((await mailsTo(service, user.email)).at(-1)!.subject, /was changed/);
   });
 
-  test('an unknown address answers alike and gets no mail', async () => {
+  test('an unknown address gets the same response and no mail', async () => {
     const user = await service.createUser();
     const texts = [];
     for (const email of [user.email, 'unknown@example.org']) {
@@ -55,7 +55,7 @@ describe('password reset', () => {
     assert.equal((await mailsTo(service, 'unknown@example.org')).length, 0);
   });
 
-  test('it works once, for 30 minutes, and opening it uses nothing up', async () => {
+  test('the link works once, for 30 minutes, and opening it does not consume it', async () => {
     const user = await service.createUser();
     const visitor = await ask(user.email);
     const path = await pathTo(service, user.email);
@@ -76,7 +76,7 @@ describe('password reset', () => {
     assert.equal((await reset(visitor, late)).status, 403, 'there is no form to send');
   });
 
-  test('a password that cannot be used leaves the link whole', async () => {
+  test('a refused password does not consume the link', async () => {
     const user = await service.createUser();
     const visitor = await ask(user.email);
     const path = await pathTo(service, user.email);
@@ -86,7 +86,7 @@ describe('password reset', () => {
     assert.equal((await reset(visitor, path)).status, 303);
   });
 
-  test('a new password ends the links that were asked for before', async () => {
+  test('a new password invalidates earlier links', async () => {
     const user = await service.createUser();
     const visitor = await ask(user.email);
     const first = await pathTo(service, user.email);
@@ -96,7 +96,7 @@ describe('password reset', () => {
     assert.equal((await visitor.get(first)).status, 400);
   });
 
-  test('a link of one purpose opens nothing else', async () => {
+  test('a link works for its own purpose only', async () => {
     const user = await service.createUser();
     const visitor = await ask(user.email);
     const token = new URL(await linkTo(service, user.email)).searchParams.get('token')!;
@@ -106,7 +106,7 @@ describe('password reset', () => {
     assert.equal((await visitor.get(`/reset-password?token=${other.id}${token.slice(22)}`)).status, 400);
   });
 
-  test('it proves the address it was sent to', async () => {
+  test('the link verifies the address it was sent to', async () => {
     const user = await service.createUser(undefined, 'Ada', false);
     const visitor = await ask(user.email);
     await reset(visitor, await pathTo(service, user.email));
@@ -120,7 +120,7 @@ describe('password reset', () => {
     assert.equal((await mailsTo(service, user.email)).length, 0);
   });
 
-  test('the link comes from the base URL, whatever Host says', async () => {
+  test('the link uses the base URL, not the Host header', async () => {
     const user = await service.createUser();
     const visitor = new Visitor(service, { ...user });
     const page = await visitor.get('/forgot-password');

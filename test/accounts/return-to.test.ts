@@ -54,7 +54,7 @@ function assertHere(location: string | null): void {
   assert.equal(new URL(location ?? '//none', 'https://id.example/login').origin, 'https://id.example');
 }
 
-describe('after signing in the way leads back', () => {
+describe('signing in returns', () => {
   for (const path of good) {
     test(`to ${path}`, async () => {
       const fresh = new Visitor(service, visitor.user);
@@ -68,7 +68,7 @@ describe('after signing in the way leads back', () => {
   }
 });
 
-describe('nobody is sent elsewhere by return_to', () => {
+describe('return_to is no open redirect', () => {
   for (const text of evil) {
     test(JSON.stringify(text), async () => {
       const signedIn = await visitor.get(loginPath(text));
@@ -84,7 +84,7 @@ describe('nobody is sent elsewhere by return_to', () => {
     });
   }
 
-  test('when the form itself is posted with it', async () => {
+  test('when it is posted with the form', async () => {
     for (const text of evil.slice(0, 8)) {
       const fresh = new Visitor(service, visitor.user);
       const fields = hiddenFields((await fresh.get('/login')).text);
@@ -95,7 +95,7 @@ describe('nobody is sent elsewhere by return_to', () => {
     }
   });
 
-  test('when somebody signs out with it', async () => {
+  test('when it is posted to sign out', async () => {
     const leaving = new Visitor(service, visitor.user);
     const { form_token } = hiddenFields((await leaving.get('/login')).text);
     for (const text of evil) {
@@ -107,7 +107,7 @@ describe('nobody is sent elsewhere by return_to', () => {
     assert.equal(answer.headers.get('location'), '/account');
   });
 
-  test('and text in it is shown as text', async () => {
+  test('and its text is escaped', async () => {
     const page = await service.get(loginPath('/"><script>alert(1)</script>'));
     assert.doesNotMatch(page.text, /<script>/);
     assert.equal(hiddenFields(page.text).return_to, '/"><script>alert(1)</script>'.replaceAll('>', '&gt;'));

@@ -13,7 +13,7 @@ describe('security events', () => {
   const kinds = async (userId: string) =>
     (await service.app.store.securityEvents.list(userId, 100)).map(({ kind }) => kind);
 
-  test('a sign-in and a grant are taken down, a double click once', async () => {
+  test('a sign-in and a grant are recorded, a double click once', async () => {
     const visitor = await service.signedIn();
     const client = await service.createClient({ name: 'Photo <Wall>' });
     const page = await visitor.get(authorizePath(client, newVerifier()));
@@ -26,7 +26,7 @@ describe('security events', () => {
     assert.match((await visitor.get('/account')).text, /You allowed Photo &lt;Wall&gt; to use your account/);
   });
 
-  test('what the user changes is taken down, with the browser and the address', async () => {
+  test('changes by the user are recorded with browser and address', async () => {
     const visitor = await service.visitor(
       undefined,
       'Mozilla/5.0 (Windows NT 10.0) Gecko/20100101 Firefox/140.0',
@@ -42,7 +42,7 @@ describe('security events', () => {
     assert.match(text, /Firefox on Windows, 127\.0\.0\.1/);
   });
 
-  test('a family that was cut tells why, and names the application it belonged to', async () => {
+  test('a grant revoked by reuse is recorded once, under the application it belonged to', async () => {
     const visitor = await service.signedIn();
     const [client, thief] = [
       await service.createClient({ name: 'Photo Wall' }),
@@ -64,7 +64,7 @@ describe('security events', () => {
     );
   });
 
-  test('so does a replayed code', async () => {
+  test('a replayed code is recorded too', async () => {
     const visitor = await service.signedIn();
     const client = await service.createClient();
     const issued = await service.authorize(client, visitor);
@@ -75,7 +75,7 @@ describe('security events', () => {
     assert.equal((await kinds(visitor.user.id)).filter((kind) => kind === 'code_replay').length, 1);
   });
 
-  test('a refresh that goes right, and a refusal that cuts nothing, leave no event', async () => {
+  test('a successful refresh, and a refusal that revokes nothing, record no event', async () => {
     const visitor = await service.signedIn();
     const [client, other] = [await service.createClient(), await service.createClient()];
     const { refresh_token } = await service.tokens(client, visitor);
@@ -84,7 +84,7 @@ describe('security events', () => {
     assert.deepEqual((await kinds(visitor.user.id)).sort(), ['granted', 'signed_in']);
   });
 
-  test('the newest hundred are kept, and none for longer than half a year', async () => {
+  test('the newest hundred are kept, for at most half a year', async () => {
     const user = await service.createUser();
     const { securityEvents } = service.app.store;
     for (let i = 0; i < 120; i++) {

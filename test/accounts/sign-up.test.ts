@@ -39,7 +39,7 @@ describe('sign-up', () => {
     return visitor.post('/signup', { ...hiddenFields(page.text), ...form }, headers);
   }
 
-  test('the mailed link makes the account, verified and signed in', async () => {
+  test('the mailed link creates the account, verified and signed in', async () => {
     const visitor = stranger();
     const answer = await signUp(visitor);
     assert.equal(answer.status, 200);
@@ -63,7 +63,7 @@ describe('sign-up', () => {
     assert.equal(user?.emailVerified, true);
   });
 
-  test('opening the link uses nothing up, and the button works once', async () => {
+  test('opening the link does not consume it, and the button works once', async () => {
     const visitor = stranger();
     await signUp(visitor);
     const path = await pathTo(service, visitor.user.email);
@@ -77,7 +77,7 @@ describe('sign-up', () => {
     assert.match((await stranger().get(path)).text, /no longer works/);
   });
 
-  test('another browser shows the password', async () => {
+  test('another browser must give the password', async () => {
     const visitor = stranger();
     await signUp(visitor);
     const path = await pathTo(service, visitor.user.email);
@@ -95,7 +95,7 @@ describe('sign-up', () => {
     assert.equal(right.status, 303);
   });
 
-  test('the link ends after 24 hours', async () => {
+  test('the link expires after 24 hours', async () => {
     const visitor = stranger();
     await signUp(visitor);
     const path = await pathTo(service, visitor.user.email);
@@ -105,7 +105,7 @@ describe('sign-up', () => {
     assert.equal((await visitor.get(path)).status, 400);
   });
 
-  test('a taken address answers alike, and its owner is told', async () => {
+  test('a taken address gets the same response, and its owner a mail', async () => {
     const owner = await service.createUser();
     const taken = await signUp(stranger(owner.email));
     const free = await signUp(stranger('free@example.org'));
@@ -118,7 +118,7 @@ describe('sign-up', () => {
     assert.doesNotMatch(mail?.text ?? '', /token=/);
   });
 
-  test('two links for one address make one account', async () => {
+  test('two links for one address create one account', async () => {
     const [first, second] = [stranger('twice@example.com'), stranger('twice@example.com')];
     await signUp(first);
     const one = await pathTo(service, 'twice@example.com');
@@ -129,7 +129,7 @@ describe('sign-up', () => {
     assert.equal(late.headers.get('location'), '/login?done=taken');
   });
 
-  test('what cannot be used is named at its field', async () => {
+  test('invalid fields show their errors', async () => {
     const cases: [Record<string, string>, RegExp][] = [
       [{ name: '' }, /what to call you/],
       [{ email: 'nobody' }, /not an e-mail address/],
@@ -166,7 +166,7 @@ describe('sign-up', () => {
     assert.match(account.text, /&lt;img src=x onerror=alert\(1\)&gt;/);
   });
 
-  test('links come from the base URL, whatever the request says its host is', async () => {
+  test('links use the base URL, not the Host header', async () => {
     const visitor = stranger();
     const forged = {
       'x-forwarded-host': 'evil.example',
@@ -179,7 +179,7 @@ describe('sign-up', () => {
     );
   });
 
-  test('who came from an application goes back to it', async () => {
+  test('returns to the application that the user came from', async () => {
     const client = await service.createClient();
     const path = authorizePath(client, newVerifier(), { state: 'a b' });
     const visitor = stranger();
@@ -195,7 +195,7 @@ describe('sign-up', () => {
     assert.match((await visitor.get(path)).text, /Test application/);
   });
 
-  test('a form without its token is refused', async () => {
+  test('a form without a CSRF token is refused', async () => {
     const visitor = stranger();
     for (const path of [
       '/signup',
@@ -208,7 +208,7 @@ describe('sign-up', () => {
     }
   });
 
-  test('mails are bounded for each recipient, silently, and for each network', async () => {
+  test('mails are limited per recipient, silently, and per network', async () => {
     const bounded = await Service.start();
     try {
       const ask = async (email: string) => {
@@ -228,7 +228,7 @@ describe('sign-up', () => {
     }
   });
 
-  test('the outbox is for the service alone, and neither log nor database holds a link', async () => {
+  test('only the service can read the outbox, and neither log nor database contains a link', async () => {
     const visitor = stranger();
     await signUp(visitor);
     const [mail] = await mailsTo(service, visitor.user.email);

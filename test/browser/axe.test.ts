@@ -22,7 +22,7 @@ async function signIn(page: Page, service: Service, user: TestUser): Promise<voi
   await page.waitForURL('**/account');
 }
 
-describe('pages that everybody can use', { skip: NO_BROWSER }, () => {
+describe('accessibility', { skip: NO_BROWSER }, () => {
   let service: Service;
   let browser: Browser;
   let user: TestUser;
@@ -108,7 +108,7 @@ describe('pages that everybody can use', { skip: NO_BROWSER }, () => {
     });
   }
 
-  test('axe finds nothing serious on the pages that mailed links open', async () => {
+  test('axe finds nothing serious on the pages of mailed links', async () => {
     const { context, page } = await newVisit(browser);
     await page.goto(`${service.url}/forgot-password`);
     await page.getByLabel('E-mail').fill(user.email);
@@ -120,7 +120,7 @@ describe('pages that everybody can use', { skip: NO_BROWSER }, () => {
     await context.close();
   });
 
-  test('the keyboard alone signs in and allows', async () => {
+  test('sign-in and consent work with the keyboard alone', async () => {
     const { context, page } = await newVisit(browser);
     const app = await service.createClient({ optionalScope: 'email', redirectUris: [callback.url] });
     const verifier = newVerifier();
@@ -159,7 +159,7 @@ describe('pages that everybody can use', { skip: NO_BROWSER }, () => {
     await context.close();
   });
 
-  test('the keyboard alone reaches and operates everything on the account page', async () => {
+  test('everything on the account page works with the keyboard alone', async () => {
     const { context, page } = await newVisit(browser);
     await signIn(page, service, user);
     const selector =

@@ -113,7 +113,7 @@ describe('a developer at the dashboard', { skip: NO_BROWSER }, () => {
     ['desktop', DESKTOP],
     ['phone', PHONE],
   ] as const) {
-    it(`lives through an application's whole life at ${width} width`, async () => {
+    it(`creates, rotates, disables and deletes an application at ${width} width`, async () => {
       const { page } = await visit({ viewport });
       await wholeLife(page, fits);
     });
@@ -126,7 +126,7 @@ describe('a developer at the dashboard', { skip: NO_BROWSER }, () => {
     });
   }
 
-  it('copies the secret with one click, and is told so', async () => {
+  it('copies the secret with one click, and is told that it was copied', async () => {
     const { page } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { secret } = await create(page);
     const button = page.locator('[data-copy=client-secret]');
@@ -139,7 +139,7 @@ describe('a developer at the dashboard', { skip: NO_BROWSER }, () => {
     await page.waitForSelector('[data-copy=client-secret]:has-text("Copy client secret")');
   });
 
-  it('makes one application when the page that showed the secret is loaded again', async () => {
+  it('creates one application when the page with the secret is reloaded', async () => {
     const { page, user } = await visit();
     const { clientId, secret } = await create(page);
     await page.reload();
@@ -148,7 +148,7 @@ describe('a developer at the dashboard', { skip: NO_BROWSER }, () => {
     assert.equal((await service.app.store.ownedApplications(user.id).list()).length, 1);
   });
 
-  it('does not move what is on the page when script arrives', async () => {
+  it('has no layout shift when the script runs', async () => {
     const { page } = await visit({ viewport: PHONE });
     await page.addInitScript(`
       window.shifted = 0;
@@ -161,7 +161,7 @@ describe('a developer at the dashboard', { skip: NO_BROWSER }, () => {
     }
   });
 
-  it('keeps long names and addresses within the page', async () => {
+  it('wraps long names and URLs', async () => {
     const { page } = await visit({ viewport: { width: 320, height: 700 } });
     const { clientId } = await create(page, 'W'.repeat(80));
     await fits(page);
@@ -172,7 +172,7 @@ describe('a developer at the dashboard', { skip: NO_BROWSER }, () => {
   });
 
   for (const colorScheme of SCHEMES) {
-    it(`has no serious fault in any page's accessibility, ${colorScheme}`, async () => {
+    it(`has no serious accessibility fault on any page, ${colorScheme}`, async () => {
       const { page } = await visit({ colorScheme });
       const check = async () => assert.deepEqual(await seriousFaults(page), [], page.url());
       await wholeLife(page, check);

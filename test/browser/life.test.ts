@@ -15,7 +15,7 @@ import {
 
 const PASSWORD = 'seven green bicycles';
 
-describe('a whole life in a real browser', { skip: NO_BROWSER }, () => {
+describe("a user's whole way in a real browser", { skip: NO_BROWSER }, () => {
   let service: Service;
   let browser: Browser;
   let callback: Callback;
@@ -91,7 +91,7 @@ describe('a whole life in a real browser', { skip: NO_BROWSER }, () => {
     await page.getByText('Nothing is connected').waitFor();
   }
 
-  test('saying no lands on the other origin as well', async () => {
+  test('denying redirects to the other origin as well', async () => {
     const user = await service.createUser();
     const { context, page } = await newVisit(browser);
     const client = await service.createClient({ redirectUris: [callback.url] });
@@ -113,7 +113,7 @@ describe('a whole life in a real browser', { skip: NO_BROWSER }, () => {
     await context.close();
   });
 
-  test('a double click on Allow makes one grant', async () => {
+  test('a double click on Allow creates one grant', async () => {
     const user = await service.createUser();
     const { context, page } = await newVisit(browser, { javaScriptEnabled: false });
     const client = await service.createClient({ redirectUris: [callback.url] });

@@ -16,7 +16,7 @@ import { seriousFaults } from './axe.ts';
 import { DESKTOP, launchBrowser, NO_BROWSER, newVisit, PHONE } from './browser.ts';
 
 /** A developer with nothing in hand but the error response, and a browser that is signed in. */
-describe('a developer finds out why it failed', { skip: NO_BROWSER }, () => {
+describe('a developer finds out why a request failed', { skip: NO_BROWSER }, () => {
   let service: Service;
   let browser: Browser;
   let page: Page;
@@ -47,7 +47,7 @@ describe('a developer finds out why it failed', { skip: NO_BROWSER }, () => {
     return page.getByRole('region', { name: 'Why it failed' }).innerText();
   }
 
-  it('signed out it tells nothing, and signing in leads to the very entry', async () => {
+  it('without a session nothing is disclosed, and signing in leads to the entry', async () => {
     const issued = await service.authorize(client, user);
     const reply = await service.exchange(client, issued, { redirect_uri: 'https://app.example/callback/' });
     const answer = await page.goto(String(reply.body.error_uri));
@@ -67,7 +67,7 @@ describe('a developer finds out why it failed', { skip: NO_BROWSER }, () => {
     assert.match(await why(reply), /hashes to .+…, the code was issued for .+…/);
   });
 
-  it('a code that was kept too long', async () => {
+  it('an expired code', async () => {
     const issued = await service.authorize(client, user);
     service.clock.advance(5 * MINUTE + 12 * SECOND);
     assert.match(await why(await service.exchange(client, issued)), /expired 12 s before this request/);
@@ -78,7 +78,7 @@ describe('a developer finds out why it failed', { skip: NO_BROWSER }, () => {
     assert.match(await why(reply), /ends in …ment, is no secret of this application/);
   });
 
-  it('two refreshes at once, with the way to the incident', async () => {
+  it('two parallel refreshes, with a link to the incident', async () => {
     const { refresh_token } = await service.tokens(client, user);
     const both = await Promise.all([
       service.refresh(client, refresh_token),
@@ -116,7 +116,7 @@ describe('a developer finds out why it failed', { skip: NO_BROWSER }, () => {
     ['light', DESKTOP],
     ['dark', PHONE],
   ] as const) {
-    it(`its pages are fit for everybody: ${colorScheme}, ${viewport.width} wide`, async () => {
+    it(`its pages are accessible: ${colorScheme}, ${viewport.width} wide`, async () => {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize(viewport);
       const { requestLog, incidents } = service.app.store;

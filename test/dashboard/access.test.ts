@@ -31,7 +31,7 @@ function routesOf(client: TestClient, secretId: string): Route[] {
   ];
 }
 
-describe('who may use the dashboard', () => {
+describe('access to the dashboard', () => {
   let service: Service;
   let owner: Developer;
   let stranger: Developer;
@@ -49,7 +49,7 @@ describe('who may use the dashboard', () => {
   });
   after(() => service.stop());
 
-  it('another user finds nothing at any address of an application, and changes nothing', async () => {
+  it('every page of an application is 404 for another user, and changes nothing', async () => {
     const before = await everything();
     const tokens = formFields((await stranger.get('/dashboard/apps/new')).text, '/dashboard/apps/new');
     const nowhere = await stranger.get('/dashboard/apps/app_that_never_was');
@@ -65,7 +65,7 @@ describe('who may use the dashboard', () => {
     assert.ok(!(await stranger.get('/dashboard')).text.includes(client.clientId));
   });
 
-  it('every statement names the owner: even past the door another user changes nothing', async () => {
+  it('every statement names the owner: even without the access check another user changes nothing', async () => {
     const before = await everything();
     const now = service.clock.ms + 1;
     const { clientId, secrets, ...application } = (await service.app.store.applications.find(
@@ -84,7 +84,7 @@ describe('who may use the dashboard', () => {
     assert.equal(await service.app.store.ownedApplications(application.ownerId).enable(clientId, now), true);
   });
 
-  it('without a session one is sent to sign in, and back to the page', async () => {
+  it('redirects to sign-in without a session, and back to the page', async () => {
     const before = await everything();
     for (const { method, path, fields } of [...NEW, ...routes]) {
       const reply = method === 'GET' ? await service.get(path) : await service.post(path, fields ?? {});
@@ -99,7 +99,7 @@ describe('who may use the dashboard', () => {
     assert.equal(await everything(), before);
   });
 
-  it('really comes back after signing in', async () => {
+  it('returns to the page after sign-in', async () => {
     const visitor = await service.signedIn(owner.visitor.user);
     visitor.cookies.clear();
     const sentAway = await visitor.get(pathOf(client));
@@ -108,7 +108,7 @@ describe('who may use the dashboard', () => {
     assert.equal((await visitor.get(pathOf(client))).status, 200);
   });
 
-  it('a form without its token is refused and changes nothing', async () => {
+  it('a form without a CSRF token is refused and changes nothing', async () => {
     const before = await everything();
     const foreign = formFields((await stranger.get('/dashboard/apps/new')).text, '/dashboard/apps/new');
     for (const { path, fields } of [...NEW, ...routes].filter(({ method }) => method === 'POST')) {
@@ -125,7 +125,7 @@ describe('who may use the dashboard', () => {
     assert.equal(await everything(), before);
   });
 
-  it('a form that another site sends is refused even with its token', async () => {
+  it('a cross-site form is refused even with its CSRF token', async () => {
     const before = await everything();
     const { form_token } = formFields((await owner.get(pathOf(client))).text, pathOf(client));
     for (const { path, fields } of [...NEW, ...routes].filter(({ method }) => method === 'POST')) {
@@ -139,7 +139,7 @@ describe('who may use the dashboard', () => {
     assert.equal(await everything(), before);
   });
 
-  it('an address that no application can have is not there', async () => {
+  it('a malformed client_id in the path is 404', async () => {
     for (const id of ['%00', '%22', 'a'.repeat(65), '..%2f..', 'app_%F0%9F%92%A9'])
       assert.equal((await owner.get(`/dashboard/apps/${id}`)).status, 404, id);
     const { form_token } = formFields((await owner.get(pathOf(client))).text, pathOf(client));
@@ -150,7 +150,7 @@ describe('who may use the dashboard', () => {
     }
   });
 
-  it('pages are not kept by caches and let no other site in', async () => {
+  it('pages are not cached, framed or loaded with foreign content', async () => {
     for (const { path } of [...NEW, ...routes].filter(({ method }) => method === 'GET')) {
       const { headers } = await owner.get(path);
       assert.equal(headers.get('cache-control'), 'no-store');

@@ -29,7 +29,7 @@ describe('creating an application', () => {
   });
   afterEach(() => service.stop());
 
-  it('begins at an empty dashboard that says how', async () => {
+  it('starts at an empty dashboard that explains how', async () => {
     const { text } = await developer.get('/dashboard');
     assert.match(text, /No applications yet/);
     assert.match(text, /href="\/dashboard\/apps\/new"/);
@@ -57,7 +57,7 @@ describe('creating an application', () => {
     );
   });
 
-  it('takes the scopes, the home page and several redirect URIs', async () => {
+  it('stores scopes, home page and several redirect URIs', async () => {
     const client = await developer.createApplication({
       name: '  Photo Wall  ',
       homepage_url: 'https://photos.example/about',
@@ -76,7 +76,7 @@ describe('creating an application', () => {
     assert.equal(application?.ownerId, developer.visitor.user.id);
   });
 
-  it('shows the secret once: it is in no later page, no address, no log and not in the database', async () => {
+  it('shows the secret once: it is in no later page, URL, log or database', async () => {
     const shown = await developer.newApplication();
     const secret = secretIn(shown);
     const clientId = textOf(shown.text, 'client-id');
@@ -96,7 +96,7 @@ describe('creating an application', () => {
       assert.ok(!readFileSync(join(service.folder, file)).includes(random), file);
   });
 
-  it('makes one application of a form that is sent twice, and counts one', async () => {
+  it('creates and counts one application when the form is posted twice', async () => {
     const fields = {
       ...formFields((await developer.get(NEW)).text, NEW),
       name: 'Once',
@@ -116,7 +116,7 @@ describe('creating an application', () => {
     assert.equal((await developer.newApplication()).status, 429);
   });
 
-  it('does not bring a deleted application back when its form is sent again', async () => {
+  it('does not restore a deleted application when its form is posted again', async () => {
     const fields = {
       ...formFields((await developer.get(NEW)).text, NEW),
       name: 'Gone',
@@ -130,7 +130,7 @@ describe('creating an application', () => {
     assert.equal(await count(), 0);
   });
 
-  it('knows a form by its user: the same form id of another user makes another application', async () => {
+  it('the same form id of another user creates another application', async () => {
     const other = await Developer.arrive(service);
     const form_id = 'chosen-by-a-stranger';
     assert.equal((await other.newApplication({ form_id })).status, 200);
@@ -138,7 +138,7 @@ describe('creating an application', () => {
     assert.equal(await count(), 2);
   });
 
-  it('explains every mistake, each redirect URI by its line, and keeps what was typed', async () => {
+  it('explains every error, each redirect URI by its line, and keeps the input', async () => {
     const redirect_uris = [
       'http://app.example/cb',
       '',
@@ -178,7 +178,7 @@ describe('creating an application', () => {
     assert.equal(await count(), 0);
   });
 
-  it('refuses no redirect URI, more than twenty, no scope, and names that cannot be read', async () => {
+  it('refuses missing or more than twenty redirect URIs, no scope, and unreadable names', async () => {
     const uris = (n: number) => Array.from({ length: n }, (_, i) => `${CALLBACK}/${i}`).join('\n');
     const errors = async (field: string, fields: Record<string, string>) =>
       errorsAt((await developer.newApplication(fields)).text, field);
@@ -199,14 +199,14 @@ describe('creating an application', () => {
     assert.equal((await developer.newApplication({ redirect_uris: uris(20) })).status, 200);
   });
 
-  it('answers a page of errors of bounded size', async () => {
+  it('limits the size of a page of errors', async () => {
     const { text } = await developer.newApplication({ redirect_uris: 'x\n'.repeat(15_000) });
     assert.ok(errorsAt(text, 'redirect_uris').length <= 21);
     assert.ok(text.length < 100_000);
   });
 });
 
-describe('the limit of twenty creations an hour', () => {
+describe('the limit of twenty creations per hour', () => {
   let service: Service;
   let developer: Developer;
   const count = async () => (await service.app.store.applications.list()).length;
@@ -219,7 +219,7 @@ describe('the limit of twenty creations an hour', () => {
   });
   afterEach(() => service.stop());
 
-  it('refuses the twenty-first, says when the next is possible, and keeps what was typed', async () => {
+  it('refuses the twenty-first, says when the next is possible, and keeps the input', async () => {
     await create(1);
     service.clock.advance(10 * MINUTE);
     for (const { status } of await create(19)) assert.equal(status, 200);
@@ -242,21 +242,21 @@ describe('the limit of twenty creations an hour', () => {
     assert.equal(await count(), 21);
   });
 
-  it('lets exactly twenty of thirty at once through', async () => {
+  it('allows exactly twenty of thirty parallel creations', async () => {
     const statuses = (await create(30)).map(({ status }) => status);
     assert.equal(statuses.filter((status) => status === 200).length, 20);
     assert.equal(statuses.filter((status) => status === 429).length, 10);
     assert.equal(await count(), 20);
   });
 
-  it('does not count what was refused, and goes by user', async () => {
+  it('does not count refused forms, and counts per user', async () => {
     for (let i = 0; i < 30; i++) assert.equal((await developer.newApplication({ name: '' })).status, 400);
     for (const { status } of await create(20)) assert.equal(status, 200);
     const other = await Developer.arrive(service);
     assert.equal((await other.newApplication()).status, 200);
   });
 
-  it('is not given back by deleting', async () => {
+  it('is not refunded by deleting', async () => {
     const client = await developer.createApplication();
     await create(19);
     const path = `${pathOf(client)}/delete`;
@@ -264,14 +264,14 @@ describe('the limit of twenty creations an hour', () => {
     assert.equal((await developer.newApplication()).status, 429);
   });
 
-  it('opens a window of an hour with the first creation', async () => {
+  it('starts a window of an hour with the first creation', async () => {
     await create(20);
     service.clock.advance(HOUR);
     for (const { status } of await create(20)) assert.equal(status, 200);
     assert.equal((await developer.newApplication()).status, 429);
   });
 
-  it('gives back what was counted and not created, however many were refused meanwhile', async () => {
+  it('refunds a creation that was counted but not made, however many were refused meanwhile', async () => {
     const { app, clock } = service;
     const limit = new CreationLimit(app, 'somebody');
     for (let i = 0; i < 20; i++) assert.equal(await limit.count(clock.ms), undefined);
@@ -281,7 +281,7 @@ describe('the limit of twenty creations an hour', () => {
     assert.equal(await limit.count(clock.ms), clock.ms + HOUR);
   });
 
-  it('counts one when a form is sent twice so close together that both are begun', async () => {
+  it('counts one when two posts of a form overlap', async () => {
     const { store } = service.app;
     const form_id = 'sent-twice';
     await developer.newApplication({ form_id });
@@ -297,7 +297,7 @@ describe('the limit of twenty creations an hour', () => {
     assert.equal((await developer.newApplication()).status, 429);
   });
 
-  it('does not count a creation that the database refused', async () => {
+  it('does not count a creation that failed in the database', async () => {
     const { store } = service.app;
     const { ownedApplications } = store;
     mock.method(store, 'ownedApplications', (ownerId: string) => {

@@ -35,7 +35,7 @@ describe('incidents', () => {
     return (await developer.get(path)).text;
   }
 
-  it('two parallel refreshes from one address: the verdict says so and how to mend it', async () => {
+  it('two parallel refreshes from one address: the diagnosis says so, and how to fix it', async () => {
     const [a, b] = await Promise.all([refreshFrom(SERVER), refreshFrom(SERVER)]);
     assert.deepEqual([a!.status, b!.status].toSorted(), [200, 400]);
     const page = await incident();
@@ -63,14 +63,14 @@ describe('incidents', () => {
     assert.match(await incident(), /Same address and client, 60 minutes apart: .* lost or not stored/);
   });
 
-  it('a code that came twice is an incident as well', async () => {
+  it('a code used twice is an incident as well', async () => {
     const issued = await service.authorize(client, user);
     await service.exchange(client, issued);
     await service.exchange(client, issued);
     assert.match(await incident(), /two parallel exchanges of one code/);
   });
 
-  it('another application that presents a token: the owner of the grant is told, without its address', async () => {
+  it("another application presents a token: the grant's application sees it, without the address", async () => {
     const other = await service.createClient();
     await refreshFrom(SERVER);
     await service.post('/oauth/token', refreshForm(other, refreshToken), THIEF);
@@ -79,7 +79,7 @@ describe('incidents', () => {
     assert.ok(!page.includes('198.51.100.66'));
   });
 
-  it('the owner gets a mail with a link, a storm sends one, and the user sees it too', async () => {
+  it('the owner gets a mail with a link, only one for many incidents, and the user sees it too', async () => {
     const { email } = developer.visitor.user;
     for (let i = 0; i < 3; i++) {
       const { refresh_token } = await service.tokens(client, user);

@@ -63,7 +63,7 @@ describe('the playground', () => {
     assert.deepEqual(statuses(await press(wrong, 'Exchange the code')), ['200']);
   });
 
-  it('shows an expired code and says how it is done', async () => {
+  it('shows an expired code and explains how', async () => {
     const expired = await press(await developer.get(PATH), 'Expired code');
     assert.match(expired.text, /How this is done/);
     assert.match(await reasonBehind(expired), /The code expired 12 s before this request/);
@@ -93,7 +93,7 @@ describe('the playground', () => {
     assert.match(refused.text, /retry-after: \d+/);
   });
 
-  it('is in no list, counts for no limit and belongs to its developer alone', async () => {
+  it('is not listed, counts against no creation limit and belongs to its developer alone', async () => {
     assert.ok(!(await developer.get('/dashboard')).text.includes('playground_'));
     const path = /(\/dashboard\/apps\/playground_[0-9a-f]+)\//.exec((await developer.get(PATH)).text)![1]!;
     assert.equal((await developer.get(`${path}/requests`)).status, 200);
@@ -105,7 +105,7 @@ describe('the playground', () => {
     assert.ok(!(await stranger.get(`${PATH}/callback?code=x&state=<script>`)).text.includes('<script>\n'));
   });
 
-  it('goes with the account of its developer and does not keep it', async () => {
+  it("is deleted with its developer's account and does not prevent that", async () => {
     const leaving = await Developer.arrive(service);
     await leaving.get(PATH);
     const page = await leaving.get('/account/delete');

@@ -45,7 +45,7 @@ describe('quick starts, as the application’s page shows them', () => {
     return path;
   }
 
-  it('all have this application’s id, and none its secret', () => {
+  it('all contain the client_id, and none the secret', () => {
     const ids = [...page.matchAll(/ id="quick-start-(\w+)"/g)].map(([, id]) => id!);
     assert.deepEqual(ids, ['curl', 'node', 'express', 'python', 'go']);
     for (const id of ids) {

@@ -20,7 +20,7 @@ describe('the secrets of an application', () => {
   });
   afterEach(() => service.stop());
 
-  it('are told apart by their last four characters', async () => {
+  it('are shown by their last four characters', async () => {
     const second = await developer.newSecret(first);
     const text = await page();
     for (const { clientSecret } of [first, second]) {
@@ -39,7 +39,7 @@ describe('the secrets of an application', () => {
     assert.ok(await authenticates(service, second));
   });
 
-  it('are two at most, also when many are asked for at once', async () => {
+  it('are at most two, also with parallel requests', async () => {
     const form = formFields(await page(), `${path}/secrets`);
     const replies = await Promise.all(
       Array.from({ length: 10 }, (_, i) =>
@@ -55,7 +55,7 @@ describe('the secrets of an application', () => {
     assert.match(text, /remove one first/);
   });
 
-  it('show the new one once: the same form again leads to the page of the application', async () => {
+  it('show the new one once: the same form again redirects to the application', async () => {
     const form = formFields(await page(), `${path}/secrets`);
     const shown = await developer.visitor.post(`${path}/secrets`, form);
     const secret = secretIn(shown);
@@ -66,7 +66,7 @@ describe('the secrets of an application', () => {
     assert.ok(!(await page()).includes(secret));
   });
 
-  it('keep the last one, also when both are removed at once', async () => {
+  it('keep the last one, also when both are removed in parallel', async () => {
     const text = await page();
     assert.ok(!text.includes('/remove"'), 'a single secret has no Remove');
     const only = await developer.removalPath(first);
@@ -84,7 +84,7 @@ describe('the secrets of an application', () => {
     assert.equal((await secrets()).length, 1);
   });
 
-  it('keep one that does not end: a secret cannot be removed in favour of one that will expire', async () => {
+  it('keep one that does not expire', async () => {
     const now = service.clock.ms;
     await service.app.store.applications.rotateSecret(
       first.clientId,
@@ -102,7 +102,7 @@ describe('the secrets of an application', () => {
     assert.ok(await authenticates(service, made));
   });
 
-  it('make room when one has expired', async () => {
+  it('allow a new one when one has expired', async () => {
     const now = service.clock.ms;
     await service.app.store.applications.rotateSecret(
       first.clientId,
@@ -118,7 +118,7 @@ describe('the secrets of an application', () => {
     assert.equal((await secrets()).length, 2);
   });
 
-  it('are asked about before they are removed, with a warning while in use', async () => {
+  it('are removed after a confirmation, with a warning while in use', async () => {
     const second = await developer.newSecret(first);
     await authenticates(service, first);
     service.clock.advance(5 * MINUTE);
@@ -129,7 +129,7 @@ describe('the secrets of an application', () => {
     assert.equal((await secrets()).length, 2, 'asking removes nothing');
   });
 
-  it('say when they were last used, and when the old one is safe to remove', async () => {
+  it('show when they were last used, and when the old one is safe to remove', async () => {
     const badges = async () =>
       [...(await page()).matchAll(/<code>….{4}<\/code><span class="badge[^>]*>([^<]*)/g)].map(
         ([, text]) => text,

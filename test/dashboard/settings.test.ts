@@ -39,7 +39,7 @@ describe('an application and its settings', () => {
     assert.equal(example.searchParams.get('code_challenge_method'), 'S256');
   });
 
-  it('gives an example that leads to the consent screen', async () => {
+  it('shows an example URL that leads to the consent screen', async () => {
     const example = new URL(textOf((await developer.get(path)).text, 'example-url'));
     example.searchParams.set('code_challenge', 'x'.repeat(43));
     const { status, text } = await developer.get(example.pathname + example.search);
@@ -76,7 +76,7 @@ describe('an application and its settings', () => {
     assert.deepEqual([fields.scope_profile, fields.scope_email], ['none', 'optional']);
   });
 
-  it('stay as they are when the form does not name them', async () => {
+  it('stay unchanged when the form omits them', async () => {
     await save({ scope_profile: 'optional', scope_email: 'none', homepage_url: 'https://app.example' });
     const { form_token } = formFields((await developer.get(path)).text, path);
     await developer.visitor.post(path, { form_token: form_token!, name: 'Renamed' });
@@ -85,13 +85,13 @@ describe('an application and its settings', () => {
     assert.deepEqual([scope, optionalScope], [parseScope('profile'), parseScope('profile')]);
   });
 
-  it('can lose the home page again', async () => {
+  it('can remove the home page again', async () => {
     await save({ homepage_url: 'https://new.example' });
     await save({ homepage_url: '' });
     assert.equal((await stored()).homepageUrl, null);
   });
 
-  it('are saved whole or not at all, each mistake explained where it is', async () => {
+  it('are saved completely or not at all, with each error at its field', async () => {
     const before = await stored();
     const reply = await save({
       name: 'Right',
@@ -112,7 +112,7 @@ describe('an application and its settings', () => {
     assert.equal((await service.refresh(client, tokens.refresh_token)).status, 200);
   });
 
-  it('disabling refuses everything at once, enabling lets it work again', async () => {
+  it('disabling refuses everything at once, enabling reverses it', async () => {
     const tokens = await service.tokens(client, await service.signedIn());
     assert.equal((await developer.submit(path, `${path}/disable`)).status, 303);
     assert.equal(await authenticates(service, client), false);
@@ -127,7 +127,7 @@ describe('an application and its settings', () => {
     assert.equal((await service.refresh(client, tokens.refresh_token)).status, 200);
   });
 
-  it('what the operator disabled its owner cannot enable', async () => {
+  it('the owner cannot enable what the operator disabled', async () => {
     const { applications } = service.app.store;
     const { form_token } = formFields((await developer.get(path)).text, path);
     await developer.submit(path, `${path}/disable`);
@@ -143,7 +143,7 @@ describe('an application and its settings', () => {
     assert.ok(await authenticates(service, client));
   });
 
-  it('is deleted only with its name typed, and then with all it had', async () => {
+  it('is deleted, with everything it has, only when its name is typed', async () => {
     const tokens = await service.tokens(client, await service.signedIn());
     const remove = (name: string) => developer.submit(`${path}/delete`, `${path}/delete`, { name });
     for (const name of ['', 'photo wall', 'Photo Wal', client.clientId]) {
@@ -160,19 +160,19 @@ describe('an application and its settings', () => {
     assert.deepEqual(await service.app.store.applications.list(), []);
   });
 
-  it('a name is typed as it is read: spaces that show as one are one', async () => {
+  it('the name is compared as displayed: white space collapses', async () => {
     await save({ name: 'Photo   Wall\u00e9' });
     const reply = await developer.submit(`${path}/delete`, `${path}/delete`, { name: 'Photo Walle\u0301' });
     assert.equal(reply.status, 303);
   });
 
-  it('deletes only what had the confirmed name', async () => {
+  it('deletes only while it still has the confirmed name', async () => {
     const applications = service.app.store.ownedApplications(developer.visitor.user.id);
     assert.equal(await applications.delete(client.clientId, 'Another name'), false);
     assert.ok(await authenticates(service, client), 'its secrets are still there');
   });
 
-  it('two changes at once leave one of them whole', async () => {
+  it('of two parallel changes one is saved completely', async () => {
     await Promise.all(
       Array.from({ length: 10 }, (_, i) =>
         save({ name: `Name ${i}`, redirect_uris: `https://app.example/${i}` }),
@@ -198,7 +198,7 @@ describe('hostile text on the dashboard', () => {
     'https://app.example/%3Cscript%3E',
   ];
 
-  it('appears as text everywhere', async () => {
+  it('is escaped everywhere', async () => {
     const service = await Service.start();
     const developer = await Developer.arrive(service);
     for (const name of NAMES) {

@@ -66,8 +66,8 @@ describe('usage', () => {
   });
 });
 
-describe('counting different users', () => {
-  it('is as good as exact for a few and within a few per cent for many, over joined sketches', () => {
+describe('counting distinct users', () => {
+  it('is nearly exact for a few and within a few per cent for many, over merged sketches', () => {
     for (const many of [0, 1, 10, 1_000, 50_000]) {
       const sketch = Array.from({ length: many }, () => registerOf(newId()));
       const error = Math.abs(estimate([...sketch, ...sketch]) - many);
