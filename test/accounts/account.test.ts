@@ -12,11 +12,11 @@ describe('the account page', () => {
   });
   after(() => service.stop());
 
-  const formToken = async (visitor: Visitor): Promise<string> =>
+  const csrfToken = async (visitor: Visitor): Promise<string> =>
     hiddenFields((await visitor.get('/account')).text).form_token!;
 
   async function send(visitor: Visitor, path: string, fields: Record<string, string> = {}) {
-    return visitor.post(path, { form_token: await formToken(visitor), ...fields });
+    return visitor.post(path, { form_token: await csrfToken(visitor), ...fields });
   }
 
   test('requires a session, else redirects to sign-in, and a CSRF token on every form, else 403', async () => {
@@ -52,7 +52,7 @@ describe('the account page', () => {
 
   test('the CSRF token of one user is refused from another', async () => {
     const [one, two] = [await service.signedIn(), await service.signedIn()];
-    const token = await formToken(one);
+    const token = await csrfToken(one);
     assert.equal((await two.post('/account/profile', { form_token: token, name: 'X' })).status, 403);
   });
 
@@ -67,8 +67,8 @@ describe('the account page', () => {
       picture: 'https://ada.example/me.png',
       locale: 'EN-gb',
     };
-    const answer = await send(visitor, '/account/profile', profile);
-    assert.equal(answer.headers.get('location'), '/account?done=profile');
+    const response = await send(visitor, '/account/profile', profile);
+    assert.equal(response.headers.get('location'), '/account?done=profile');
     assert.match((await visitor.get('/account?done=profile')).text, /Your profile is saved/);
     const { body } = await service.userinfo(tokens.access_token);
     assert.deepEqual(
@@ -97,9 +97,9 @@ describe('the account page', () => {
       { locale: 'not a language' },
     ];
     for (const fields of wrong) {
-      const answer = await send(visitor, '/account/profile', { name: 'Ada', ...fields });
-      assert.equal(answer.status, 400, JSON.stringify(fields));
-      assert.match(answer.text, /aria-invalid="true"/);
+      const response = await send(visitor, '/account/profile', { name: 'Ada', ...fields });
+      assert.equal(response.status, 400, JSON.stringify(fields));
+      assert.match(response.text, /aria-invalid="true"/);
     }
     assert.equal((await service.app.store.users.find(visitor.user.id))?.name, 'Ada Lovelace');
   });
@@ -124,8 +124,11 @@ describe('the account page', () => {
     });
     assert.match(weak.text, /first that are tried/);
     assert.equal((await there.get('/account')).status, 200);
-    const answer = await send(here, '/account/password', { current_password: PASSWORD, new_password: NEXT });
-    assert.equal(answer.headers.get('location'), '/account?done=password');
+    const response = await send(here, '/account/password', {
+      current_password: PASSWORD,
+      new_password: NEXT,
+    });
+    assert.equal(response.headers.get('location'), '/account?done=password');
     assert.equal((await here.get('/account')).status, 200);
     assert.equal((await there.get('/account')).status, 303);
     assert.match((await mailsTo(service, user.email)).at(-1)!.subject, /password was changed/);
@@ -204,8 +207,8 @@ describe('the account page', () => {
       const path = await pathTo(service, email);
       const page = await visitor.get(path);
       assert.deepEqual((await claims()).email, old, 'opening the link changes nothing');
-      const answer = await visitor.post('/verify-email', hiddenFields(page.text));
-      assert.equal(answer.headers.get('location'), '/account?done=email');
+      const response = await visitor.post('/verify-email', hiddenFields(page.text));
+      assert.equal(response.headers.get('location'), '/account?done=email');
       assert.deepEqual([(await claims()).email, (await claims()).email_verified], [email, true]);
       assert.equal((await visitor.get(path)).status, 400);
       assert.equal(await service.app.store.users.findByEmail(old), undefined);
@@ -226,8 +229,8 @@ describe('the account page', () => {
       await change(visitor, email);
       const page = await visitor.get(await pathTo(service, email));
       const winner = await service.createUser(email);
-      const answer = await visitor.post('/verify-email', hiddenFields(page.text));
-      assert.equal(answer.headers.get('location'), '/account?done=stale');
+      const response = await visitor.post('/verify-email', hiddenFields(page.text));
+      assert.equal(response.headers.get('location'), '/account?done=stale');
       assert.equal((await service.app.store.users.findByEmail(email))?.id, winner.id);
       assert.equal((await service.app.store.users.find(visitor.user.id))?.email, visitor.user.email);
     });
@@ -282,8 +285,8 @@ describe('the account page', () => {
       assert.equal((await send(visitor, '/account/delete', { current_password: 'wrong' })).status, 400);
       assert.equal((await service.userinfo(tokens.access_token)).status, 200);
 
-      const answer = await send(visitor, '/account/delete', { current_password: PASSWORD });
-      assert.equal(answer.headers.get('location'), '/login?done=deleted');
+      const response = await send(visitor, '/account/delete', { current_password: PASSWORD });
+      assert.equal(response.headers.get('location'), '/login?done=deleted');
       assert.equal((await visitor.get('/account')).status, 303);
       assert.equal((await service.userinfo(tokens.access_token)).status, 401);
       assert.equal((await service.refresh(client, tokens.refresh_token)).body.error, 'invalid_grant');

@@ -49,8 +49,8 @@ describe('connections', () => {
 
     assert.match((await visitor.get(pathOf(client))).text, /Disconnect Test application\?/);
     assert.equal((await service.userinfo(one.access_token)).status, 200, 'asking is not doing');
-    const answer = await disconnect(visitor, client);
-    assert.equal(answer.headers.get('location'), '/account/connections?done=disconnected');
+    const response = await disconnect(visitor, client);
+    assert.equal(response.headers.get('location'), '/account/connections?done=disconnected');
     for (const tokens of [one, two]) {
       assert.equal((await service.userinfo(tokens.access_token)).status, 401);
       assert.equal((await service.refresh(client, tokens.refresh_token)).body.error, 'invalid_grant');

@@ -34,7 +34,7 @@ describe('the consent screen', () => {
     assert.match(text, /registered by somebody at <strong>photos\.example<\/strong>/);
     assert.match(text, /Either way you then go to <strong>app\.photos\.example<\/strong>/);
     assert.match(text, /Signed in as <strong>ada@example\.com<\/strong>/);
-    assert.doesNotMatch(text, /grace@/, 'the domain of the owner is told, the address is not');
+    assert.doesNotMatch(text, /grace@/, 'only the domain of the owner is disclosed');
   });
 
   test("says when the owner's or the user's address is not verified", async () => {
@@ -86,8 +86,8 @@ describe('the consent screen', () => {
     const path = authorizePath(await service.createClient(), newVerifier());
     const { text } = await visitor.get(path);
     const fields = hiddenFields(text.slice(text.indexOf('action="/logout"') - 60));
-    const answer = await visitor.post('/logout', fields);
-    assert.equal(answer.headers.get('location'), path);
+    const response = await visitor.post('/logout', fields);
+    assert.equal(response.headers.get('location'), path);
     assert.match((await visitor.get(path)).headers.get('location') ?? '', /^\/login\?return_to=/);
   });
 });
@@ -115,7 +115,7 @@ describe('an authorization request that must not be redirected', () => {
     assert.match(text, /<details>/);
     assert.match(text, /<code>https:\/\/evil\.example\/cb\?&lt;script&gt;<\/code>/);
     assert.doesNotMatch(text, /href="https:\/\/evil/);
-    assert.doesNotMatch(text, /secret\.example/, 'registered addresses are not told to strangers');
+    assert.doesNotMatch(text, /secret\.example/, 'registered redirect URIs are not disclosed');
     assert.match(text, /Request [0-9a-z]{23}/);
     const logged = service.logged
       .map((line) => JSON.parse(line))

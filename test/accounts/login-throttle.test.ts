@@ -9,8 +9,8 @@ describe('the login throttle', () => {
   });
   after(() => service.stop());
 
-  /** Guesses from an address each of their own, so that only the account's budget is spent. */
-  async function guessFromEverywhere(visitor: Visitor, count: number, password = 'wrong guess') {
+  /** Each attempt from another address, so that only the account's budget is used up. */
+  async function attemptFromManyAddresses(visitor: Visitor, count: number, password = 'wrong guess') {
     let status = 0;
     for (let i = 0; i < count; i++) {
       const page = await visitor.get('/login');
@@ -20,12 +20,12 @@ describe('the login throttle', () => {
           value!,
         ]),
       );
-      const answer = await visitor.post(
+      const response = await visitor.post(
         '/login',
         { ...fields, email: visitor.user.email, password },
         { 'x-forwarded-for': `198.51.${Math.floor(Math.random() * 250)}.${i}` },
       );
-      status = answer.status;
+      status = response.status;
     }
     return status;
   }
@@ -33,10 +33,10 @@ describe('the login throttle', () => {
   test('limits wrong passwords per account until the window ends', async () => {
     const user = await service.createUser();
     const stranger = await service.visitor(user);
-    assert.equal(await guessFromEverywhere(stranger, 10), 400);
-    assert.equal(await guessFromEverywhere(stranger, 1, PASSWORD), 429);
+    assert.equal(await attemptFromManyAddresses(stranger, 10), 400);
+    assert.equal(await attemptFromManyAddresses(stranger, 1, PASSWORD), 429);
     service.clock.advance(15 * MINUTE);
-    assert.equal(await guessFromEverywhere(stranger, 1, PASSWORD), 303);
+    assert.equal(await attemptFromManyAddresses(stranger, 1, PASSWORD), 303);
   });
 
   test('does not lock out a browser with a device cookie', async () => {
@@ -44,29 +44,29 @@ describe('the login throttle', () => {
     const own = await service.signedIn(user);
     own.cookies.delete('postern_session');
     const stranger = await service.visitor(user);
-    await guessFromEverywhere(stranger, 11);
-    assert.equal(await guessFromEverywhere(stranger, 1, PASSWORD), 429);
-    assert.equal(await guessFromEverywhere(own, 1, PASSWORD), 303);
+    await attemptFromManyAddresses(stranger, 11);
+    assert.equal(await attemptFromManyAddresses(stranger, 1, PASSWORD), 429);
+    assert.equal(await attemptFromManyAddresses(own, 1, PASSWORD), 303);
   });
 
   test('gives a browser with a device cookie a budget of its own', async () => {
     const user = await service.createUser();
     const own = await service.signedIn(user);
     own.cookies.delete('postern_session');
-    assert.equal(await guessFromEverywhere(own, 10), 400);
-    assert.equal(await guessFromEverywhere(own, 1, PASSWORD), 429);
-    assert.equal(await guessFromEverywhere(await service.visitor(user), 1, PASSWORD), 303);
+    assert.equal(await attemptFromManyAddresses(own, 10), 400);
+    assert.equal(await attemptFromManyAddresses(own, 1, PASSWORD), 429);
+    assert.equal(await attemptFromManyAddresses(await service.visitor(user), 1, PASSWORD), 303);
   });
 
   test('refuses a device cookie of another account and a forged one', async () => {
     const [user, other] = [await service.createUser(), await service.createUser()];
     const known = (await service.signedIn(other)).cookies.get('postern_known')!;
     const forged = known.replace(other.id, user.id);
-    await guessFromEverywhere(await service.visitor(user), 10);
+    await attemptFromManyAddresses(await service.visitor(user), 10);
     for (const cookie of [known, forged, '~~~', 'x'.repeat(5000)]) {
       const stranger = await service.visitor(user);
       stranger.cookies.set('postern_known', cookie);
-      assert.equal(await guessFromEverywhere(stranger, 1, PASSWORD), 429);
+      assert.equal(await attemptFromManyAddresses(stranger, 1, PASSWORD), 429);
     }
   });
 
@@ -85,7 +85,7 @@ describe('the login throttle', () => {
 
   test('a burst of wrong passwords appears once in the recent activity', async () => {
     const user = await service.createUser();
-    await guessFromEverywhere(await service.visitor(user), 9);
+    await attemptFromManyAddresses(await service.visitor(user), 9);
     const events = await service.app.store.securityEvents.list(user.id, 10);
     assert.deepEqual(
       events.map(({ kind }) => kind),

@@ -21,11 +21,11 @@ before(async () => {
 after(() => Promise.all([service.stop(), proxied.stop()]));
 
 const SESSION = 'postern_session';
-/** Marks a browser that signed in before; it opens nothing. */
-const KNOWN = 'postern_known';
+/** The device cookie. */
+const DEVICE = 'postern_known';
 const WINDOW = 15 * MINUTE;
 
-/** A real hash of the password, but one that costs little: here many sign in, and often. */
+/** A real but cheap hash of the password: these tests sign in many times. */
 const CHEAP_HASH = (() => {
   const [nonce, unpadded] = [
     randomBytes(16),
@@ -56,31 +56,31 @@ const stranger = (email = newEmail()): Visitor => new Visitor(service, { id: '',
 const visitorOf = async (user?: TestUser): Promise<Visitor> =>
   new Visitor(service, user ?? (await createUser()));
 
-/** The sign-in page turns away who is signed in already. */
+/** The sign-in page redirects a browser that has a session. */
 const isSignedIn = async (visitor: Visitor): Promise<boolean> => (await visitor.get('/login')).status === 303;
 
-function assertSignedIn(answer: Reply): void {
-  assert.equal(answer.status, 303);
-  assert.deepEqual(setCookies(answer).map(nameOf), [SESSION, KNOWN]);
+function assertSignedIn(response: Reply): void {
+  assert.equal(response.status, 303);
+  assert.deepEqual(setCookies(response).map(nameOf), [SESSION, DEVICE]);
 }
 
-function assertRefused(answer: Reply, status: number): void {
-  assert.equal(answer.status, status);
-  assert.match(answer.headers.get('content-type') ?? '', /^text\/html/);
-  assert.equal(answer.headers.get('location'), null);
+function assertRefused(response: Reply, status: number): void {
+  assert.equal(response.status, status);
+  assert.match(response.headers.get('content-type') ?? '', /^text\/html/);
+  assert.equal(response.headers.get('location'), null);
   assert.deepEqual(
-    setCookies(answer).filter((line) => line.includes('session')),
+    setCookies(response).filter((line) => line.includes('session')),
     [],
   );
 }
 
-const setCookies = (answer: Reply): string[] => answer.headers.getSetCookie();
+const setCookies = (response: Reply): string[] => response.headers.getSetCookie();
 const nameOf = (cookie: string): string => cookie.slice(0, cookie.indexOf('='));
 
-/** A page without what differs from one showing to the next. */
+/** The page without its CSRF tokens, which differ each time. */
 const withoutTokens = (page: string): string => page.replaceAll(/name="form_token" value="[^"]*"/g, '');
 
-/** The fields of the form that signs out, from whatever page a signed-in person begins on. */
+/** Fields of the sign-out form on the page that a signed-in user starts at. */
 async function signOutFields(visitor: Visitor): Promise<Record<string, string>> {
   let page = await visitor.get('/');
   if (page.status === 303) page = await visitor.get(page.headers.get('location')!);
@@ -91,10 +91,10 @@ async function signOutFields(visitor: Visitor): Promise<Record<string, string>> 
 describe('signing in', () => {
   test('redirects to the start page and sets a session', async () => {
     const visitor = await visitorOf();
-    const answer = await visitor.signIn();
-    assertSignedIn(answer);
-    assert.equal(answer.headers.get('location'), '/');
-    assert.equal(answer.headers.get('cache-control'), 'no-store');
+    const response = await visitor.signIn();
+    assertSignedIn(response);
+    assert.equal(response.headers.get('location'), '/');
+    assert.equal(response.headers.get('cache-control'), 'no-store');
     assert.ok(await isSignedIn(visitor));
     assert.equal((await visitor.get('/')).headers.get('location'), '/account', 'there it goes on');
   });
@@ -139,8 +139,8 @@ describe('signing in', () => {
       400,
     );
     for (const body of ['{"a":1}', 'a=1&a=2', 'a=%FF']) {
-      const answer = await service.send('/login', { method: 'POST', body });
-      assertRefused(answer, 403);
+      const response = await service.send('/login', { method: 'POST', body });
+      assertRefused(response, 403);
     }
   });
 
@@ -151,7 +151,8 @@ describe('signing in', () => {
     const nobody = await unknown.signIn('/login', 'wrong password');
     assertRefused(wrong, 400);
     assertRefused(nobody, 400);
-    const same = (answer: Reply, email: string) => withoutTokens(answer.text).replaceAll(email, 'ADDRESS');
+    const same = (response: Reply, email: string) =>
+      withoutTokens(response.text).replaceAll(email, 'ADDRESS');
     assert.equal(same(nobody, unknown.user.email), same(wrong, known.user.email));
     assert.deepEqual([...nobody.headers.keys()], [...wrong.headers.keys()]);
   });
@@ -170,10 +171,12 @@ describe('signing in', () => {
 
   test('shows a hostile address as text', async () => {
     const hostile = '"><script>alert(1)</script>\'&@example.com';
-    const answer = await stranger(hostile).signIn('/login', 'wrong password');
-    assertRefused(answer, 400);
-    assert.doesNotMatch(answer.text, /<script>/);
-    assert.ok(answer.text.includes('&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&#39;&amp;@example.com'));
+    const response = await stranger(hostile).signIn('/login', 'wrong password');
+    assertRefused(response, 400);
+    assert.doesNotMatch(response.text, /<script>/);
+    assert.ok(
+      response.text.includes('&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&#39;&amp;@example.com'),
+    );
   });
 
   test('shows the hostile address of a user as text', async () => {
@@ -188,8 +191,8 @@ describe('signing in', () => {
   });
 
   test('never puts the password into a page', async () => {
-    const answer = await (await visitorOf()).signIn('/login', 'wrong MARK4711');
-    assert.doesNotMatch(answer.text, /MARK4711/);
+    const response = await (await visitorOf()).signIn('/login', 'wrong MARK4711');
+    assert.doesNotMatch(response.text, /MARK4711/);
     assert.doesNotMatch(service.logged.join(''), /MARK4711/);
   });
 });
@@ -218,8 +221,8 @@ describe('the session', () => {
   test('has a new id at each sign-in, and the previous session ends', async () => {
     const visitor = await signedIn();
     const first = visitor.cookies.get(SESSION)!;
-    const formToken = (await signOutFields(visitor)).form_token!;
-    const fields = { form_token: formToken, email: visitor.user.email, password: PASSWORD };
+    const csrfToken = (await signOutFields(visitor)).form_token!;
+    const fields = { form_token: csrfToken, email: visitor.user.email, password: PASSWORD };
     assertSignedIn(await visitor.post('/login', fields));
     const second = visitor.cookies.get(SESSION)!;
     assert.notEqual(second, first);
@@ -375,9 +378,9 @@ describe('a form posted from another site', () => {
     });
     assertRefused(refused, 403);
     const fields = { ...hiddenFields(refused.text), email: visitor.user.email, password: PASSWORD };
-    const answer = await visitor.post('/login', fields);
-    assertSignedIn(answer);
-    assert.equal(answer.headers.get('location'), '/x');
+    const response = await visitor.post('/login', fields);
+    assertSignedIn(response);
+    assert.equal(response.headers.get('location'), '/x');
   });
 
   test('signs nobody out', async () => {
@@ -409,11 +412,11 @@ describe('a form posted from another site', () => {
     const visitor = await signedIn();
     const { form_token } = await signOutFields(visitor);
     for (const query of ['', '?return_to=%2F', `?form_token=${form_token}`]) {
-      const answer = await visitor.get(`/logout${query}`);
-      assert.equal(answer.status, 200, 'a page that asks');
-      assert.match(answer.text, /<form[^>]* method="post" action="\/logout">/);
-      assert.equal(answer.headers.get('cache-control'), 'no-store');
-      assert.deepEqual(setCookies(answer), []);
+      const response = await visitor.get(`/logout${query}`);
+      assert.equal(response.status, 200, 'a page that asks');
+      assert.match(response.text, /<form[^>]* method="post" action="\/logout">/);
+      assert.equal(response.headers.get('cache-control'), 'no-store');
+      assert.deepEqual(setCookies(response), []);
       assert.ok(await isSignedIn(visitor));
     }
   });
@@ -423,9 +426,9 @@ describe('signing out', () => {
   test('ends the session in the database, not only the cookie', async () => {
     const visitor = await signedIn();
     const id = visitor.cookies.get(SESSION)!;
-    const answer = await visitor.post('/logout', await signOutFields(visitor));
-    assert.equal(answer.status, 303);
-    assert.match(setCookies(answer)[0] ?? '', /^postern_session=; .*Max-Age=0/);
+    const response = await visitor.post('/logout', await signOutFields(visitor));
+    assert.equal(response.status, 303);
+    assert.match(setCookies(response)[0] ?? '', /^postern_session=; .*Max-Age=0/);
     assert.ok(!visitor.cookies.has(SESSION));
     const thief = await visitorOf(visitor.user);
     thief.cookies.set(SESSION, id);
@@ -436,9 +439,9 @@ describe('signing out', () => {
     const visitor = await signedIn();
     const page = await visitor.get('/logout');
     assert.ok(page.text.includes(visitor.user.email));
-    const answer = await visitor.post('/logout', hiddenFields(page.text));
-    assert.equal(answer.status, 303);
-    assert.equal(answer.headers.get('location'), '/');
+    const response = await visitor.post('/logout', hiddenFields(page.text));
+    assert.equal(response.status, 303);
+    assert.equal(response.headers.get('location'), '/');
     assert.ok(!(await isSignedIn(visitor)));
     assert.equal((await visitor.get('/logout')).headers.get('location'), '/', 'nobody is there to be asked');
   });
@@ -446,7 +449,7 @@ describe('signing out', () => {
   test('keeps the device cookie, which grants no access', async () => {
     const visitor = await signedIn();
     await visitor.post('/logout', await signOutFields(visitor));
-    assert.ok(visitor.cookies.has(KNOWN));
+    assert.ok(visitor.cookies.has(DEVICE));
     assert.ok(!(await isSignedIn(visitor)));
   });
 
@@ -462,9 +465,9 @@ describe('guessing passwords', () => {
   const attempt = (visitor: Visitor, password = 'wrong password'): Promise<Reply> =>
     visitor.signIn('/login', password);
 
-  function assertThrottled(answer: Reply, seconds: number): void {
-    assertRefused(answer, 429);
-    assert.equal(answer.headers.get('retry-after'), String(seconds));
+  function assertThrottled(response: Reply, seconds: number): void {
+    assertRefused(response, 429);
+    assert.equal(response.headers.get('retry-after'), String(seconds));
   }
 
   async function guess(visitor: Visitor, times: number): Promise<void> {
@@ -509,8 +512,8 @@ describe('guessing passwords', () => {
     assertThrottled(throttled, 15 * 60);
     const somebody = await visitorOf();
     await guess(somebody, 10);
-    const same = (answer: Reply, { user }: Visitor) =>
-      withoutTokens(answer.text).replaceAll(user.email, 'ADDRESS');
+    const same = (response: Reply, { user }: Visitor) =>
+      withoutTokens(response.text).replaceAll(user.email, 'ADDRESS');
     assert.equal(same(await attempt(somebody), somebody), same(throttled, nobody));
   });
 
@@ -527,8 +530,8 @@ describe('guessing passwords', () => {
     const visitor = await visitorOf();
     const page = await visitor.get('/login');
     const fields = { ...hiddenFields(page.text), email: visitor.user.email, password: 'wrong password' };
-    const answers = await Promise.all(Array.from({ length: 15 }, () => visitor.post('/login', fields)));
-    const statuses = answers.map(({ status }) => status).toSorted();
+    const responses = await Promise.all(Array.from({ length: 15 }, () => visitor.post('/login', fields)));
+    const statuses = responses.map(({ status }) => status).toSorted();
     assert.deepEqual(statuses, [...Array(10).fill(400), ...Array(5).fill(429)]);
   });
 
@@ -542,7 +545,7 @@ describe('guessing passwords', () => {
     for (let account = 0; account < 10; account++) {
       const { email } = await createUser(proxied);
       const tries = Array.from({ length: 10 }, (_, i) => guessAt(email, `2001:db8:1:2::${i}`));
-      for (const answer of await Promise.all(tries)) assertRefused(answer, 400);
+      for (const response of await Promise.all(tries)) assertRefused(response, 400);
     }
     const { email } = browser.user;
     assertThrottled(await guessAt(newEmail(), '2001:db8:1:2:ffff::1'), 15 * 60);

@@ -17,9 +17,9 @@ describe('password reset', () => {
     service.clock.advance(HOUR);
     const visitor = new Visitor(service, { id: '', email, password: NEXT });
     const page = await visitor.get('/forgot-password');
-    const answer = await visitor.post('/forgot-password', { ...hiddenFields(page.text), email });
-    assert.equal(answer.status, 200);
-    assert.match(answer.text, /Check your mail/);
+    const response = await visitor.post('/forgot-password', { ...hiddenFields(page.text), email });
+    assert.equal(response.status, 200);
+    assert.match(response.text, /Check your mail/);
     return visitor;
   }
 
@@ -32,8 +32,8 @@ describe('password reset', () => {
     const user = await service.createUser();
     const before = await service.signedIn(user);
     const visitor = await ask(user.email);
-    const answer = await reset(visitor, await pathTo(service, user.email));
-    assert.equal(answer.headers.get('location'), '/login?done=reset');
+    const response = await reset(visitor, await pathTo(service, user.email));
+    assert.equal(response.headers.get('location'), '/login?done=reset');
     assert.match((await visitor.get('/login?done=reset')).text, /every browser was signed out/);
     assert.match((await before.get('/account')).headers.get('location') ?? '', /^\/login/);
     assert.equal((await before.signIn('/login', PASSWORD)).status, 400);
@@ -48,8 +48,8 @@ describe('password reset', () => {
       service.clock.advance(HOUR);
       const visitor = new Visitor(service, { id: '', email, password: NEXT });
       const page = await visitor.get('/forgot-password');
-      const answer = await visitor.post('/forgot-password', { ...hiddenFields(page.text), email });
-      texts.push(answer.text.replaceAll(email, 'EMAIL'));
+      const response = await visitor.post('/forgot-password', { ...hiddenFields(page.text), email });
+      texts.push(response.text.replaceAll(email, 'EMAIL'));
     }
     assert.equal(texts[0], texts[1]);
     assert.equal((await mailsTo(service, 'unknown@example.org')).length, 0);

@@ -49,7 +49,7 @@ const evil = [
 
 const loginPath = (returnTo: string): string => `/login?return_to=${encodeURIComponent(returnTo)}`;
 
-/** Where the browser ends up must be this service, however it reads the text. */
+/** A browser must stay on this service, however it parses the text. */
 function assertHere(location: string | null): void {
   assert.equal(new URL(location ?? '//none', 'https://id.example/login').origin, 'https://id.example');
 }
@@ -61,8 +61,8 @@ describe('signing in returns', () => {
       const page = await fresh.get(loginPath(path));
       assert.equal(hiddenFields(page.text).return_to, path);
       const fields = { ...hiddenFields(page.text), email: visitor.user.email, password: PASSWORD };
-      const answer = await fresh.post('/login', fields);
-      assert.equal(answer.headers.get('location'), path);
+      const response = await fresh.post('/login', fields);
+      assert.equal(response.headers.get('location'), path);
       assertHere(path);
     });
   }
@@ -89,9 +89,9 @@ describe('return_to is no open redirect', () => {
       const fresh = new Visitor(service, visitor.user);
       const fields = hiddenFields((await fresh.get('/login')).text);
       const { email, password } = visitor.user;
-      const answer = await fresh.post('/login', { ...fields, return_to: text, email, password });
-      assert.equal(answer.status, 303);
-      assert.equal(answer.headers.get('location'), '/');
+      const response = await fresh.post('/login', { ...fields, return_to: text, email, password });
+      assert.equal(response.status, 303);
+      assert.equal(response.headers.get('location'), '/');
     }
   });
 
@@ -99,12 +99,12 @@ describe('return_to is no open redirect', () => {
     const leaving = new Visitor(service, visitor.user);
     const { form_token } = hiddenFields((await leaving.get('/login')).text);
     for (const text of evil) {
-      const answer = await leaving.post('/logout', { form_token: form_token!, return_to: text });
-      assert.equal(answer.status, 303);
-      assert.equal(answer.headers.get('location'), '/', JSON.stringify(text));
+      const response = await leaving.post('/logout', { form_token: form_token!, return_to: text });
+      assert.equal(response.status, 303);
+      assert.equal(response.headers.get('location'), '/', JSON.stringify(text));
     }
-    const answer = await leaving.post('/logout', { form_token: form_token!, return_to: '/account' });
-    assert.equal(answer.headers.get('location'), '/account');
+    const response = await leaving.post('/logout', { form_token: form_token!, return_to: '/account' });
+    assert.equal(response.headers.get('location'), '/account');
   });
 
   test('and its text is escaped', async () => {

@@ -53,9 +53,9 @@ describe('security events', () => {
     service.clock.advance(1);
     await Promise.all([1, 2, 3].map(() => service.refresh(thief, refresh_token)));
     const events = await service.app.store.securityEvents.list(visitor.user.id, 100);
-    const cuts = events.filter(({ kind }) => kind === 'refresh_token_reuse');
+    const reuses = events.filter(({ kind }) => kind === 'refresh_token_reuse');
     assert.deepEqual(
-      cuts.map(({ clientId }) => clientId),
+      reuses.map(({ clientId }) => clientId),
       [client.clientId],
     );
     assert.match(

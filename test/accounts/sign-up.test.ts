@@ -23,7 +23,7 @@ describe('sign-up', () => {
   });
   after(() => service.stop());
 
-  /** A stranger with a browser and an address that nobody used yet. */
+  /** A new browser and an address without an account. */
   const stranger = (email = `${newId().toLowerCase()}@example.com`) =>
     new Visitor(service, { id: '', email, password: PASSWORD });
 
@@ -32,7 +32,7 @@ describe('sign-up', () => {
     changes: Record<string, string> = {},
     headers = {},
   ): Promise<Reply> {
-    // The counter of mails from one network is not what these tests are about.
+    // Keeps these tests below the limit of mails per network.
     service.clock.advance(DAY / 20);
     const page = await visitor.get('/signup');
     const form = { name: 'Ada Lovelace', email: visitor.user.email, password: PASSWORD, ...changes };
@@ -41,9 +41,9 @@ describe('sign-up', () => {
 
   test('the mailed link creates the account, verified and signed in', async () => {
     const visitor = stranger();
-    const answer = await signUp(visitor);
-    assert.equal(answer.status, 200);
-    assert.match(answer.text, /Check your mail/);
+    const response = await signUp(visitor);
+    assert.equal(response.status, 200);
+    assert.match(response.text, /Check your mail/);
     assert.equal(await service.app.store.users.findByEmail(visitor.user.email), undefined);
     const path = await pathTo(service, visitor.user.email);
 
@@ -69,11 +69,11 @@ describe('sign-up', () => {
     const path = await pathTo(service, visitor.user.email);
     await visitor.get(path);
     const fields = hiddenFields((await visitor.get(path)).text);
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       visitor.post('/signup/confirm', fields),
       visitor.post('/signup/confirm', fields),
     ]);
-    assert.equal(answers.filter(({ status }) => status === 303).length, 1);
+    assert.equal(responses.filter(({ status }) => status === 303).length, 1);
     assert.match((await stranger().get(path)).text, /no longer works/);
   });
 
@@ -141,13 +141,13 @@ describe('sign-up', () => {
       [{ password: 'adalovelace1' }, /too close to your name/],
     ];
     for (const [changes, words] of cases) {
-      const answer = await signUp(stranger(), changes);
-      assert.equal(answer.status, 400, JSON.stringify(changes));
-      assert.match(answer.text, words);
-      assert.match(answer.text, /aria-invalid="true"/);
-      const [, first] = /<input id="(\w+)"[^>]* autofocus/.exec(answer.text) ?? [];
+      const response = await signUp(stranger(), changes);
+      assert.equal(response.status, 400, JSON.stringify(changes));
+      assert.match(response.text, words);
+      assert.match(response.text, /aria-invalid="true"/);
+      const [, first] = /<input id="(\w+)"[^>]* autofocus/.exec(response.text) ?? [];
       assert.equal(first, Object.keys(changes)[0], 'the first wrong field has the focus');
-      assert.doesNotMatch(answer.text, /value="(short|PASSWORD123)"/i, 'a password is never sent back');
+      assert.doesNotMatch(response.text, /value="(short|PASSWORD123)"/i, 'a password is never sent back');
     }
   });
 
@@ -190,8 +190,8 @@ describe('sign-up', () => {
     const fields = { ...hiddenFields(form.text), name: 'Ada', email: visitor.user.email, password: PASSWORD };
     await visitor.post('/signup', fields);
     const confirm = await visitor.get(await pathTo(service, visitor.user.email));
-    const answer = await visitor.post('/signup/confirm', hiddenFields(confirm.text));
-    assert.equal(answer.headers.get('location'), path);
+    const response = await visitor.post('/signup/confirm', hiddenFields(confirm.text));
+    assert.equal(response.headers.get('location'), path);
     assert.match((await visitor.get(path)).text, /Test application/);
   });
 

@@ -44,7 +44,7 @@ describe('accessibility', { skip: NO_BROWSER }, () => {
     await service?.stop();
   });
 
-  /** A page to look at: a path, and what to do there first. */
+  /** A page to check: its path, and what to do there first. */
   type Stop = readonly [path: string, act?: (page: Page) => Promise<unknown>];
   const press = (name: string) => (page: Page) => page.getByRole('button', { name }).click();
   const outside = (): Stop[] => [
@@ -85,7 +85,7 @@ describe('accessibility', { skip: NO_BROWSER }, () => {
     [authorizePath(client, newVerifier())],
   ];
 
-  // Colours do not depend on the width, so two of the four pairs show all there is to see.
+  // Colours do not depend on the width, so two of the four combinations are enough.
   for (const [scheme, viewport] of [
     ['light', DESKTOP],
     ['dark', PHONE],
@@ -154,8 +154,8 @@ describe('accessibility', { skip: NO_BROWSER }, () => {
     await page.keyboard.press('Enter');
     await page.waitForURL(`${callback.url}?**`);
     const code = new URL(page.url()).searchParams.get('code')!;
-    const answer = await service.exchange(app, { code, verifier });
-    assert.equal(answer.body.scope, 'profile', 'the space bar left the optional scope out');
+    const response = await service.exchange(app, { code, verifier });
+    assert.equal(response.body.scope, 'profile', 'the space bar left the optional scope out');
     await context.close();
   });
 

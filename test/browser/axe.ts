@@ -13,9 +13,9 @@ type Result = {
   }[];
 };
 
-/** What axe-core finds on the page that would keep somebody from using it, in words. */
+/** Serious accessibility faults that axe-core finds on the page, as text. */
 export async function seriousFaults(page: Page): Promise<string[]> {
-  // Evaluated from outside, as the page's own policy lets no script in.
+  // Evaluated over the debugger, because the page's CSP allows no injected script.
   await page.evaluate(AXE);
   const { violations } = (await page.evaluate('axe.run()')) as Result;
   return violations

@@ -16,7 +16,7 @@ export const DESKTOP = { width: 1280, height: 900 };
 export const SCHEMES = ['light', 'dark'] as const;
 export type Scheme = (typeof SCHEMES)[number];
 
-/** Nothing but the test's own addresses is asked for: no updates, no safe-browsing lists, no telemetry. */
+/** No requests other than the test's own: no updates, no safe-browsing lists, no telemetry. */
 const QUIET = [
   '--disable-background-networking',
   '--disable-component-update',
@@ -29,15 +29,15 @@ const QUIET = [
   '--no-pings',
 ];
 
-/** The npm package holds a build for Linux on x86-64 alone. */
+/** The npm package has a build for Linux on x86-64 only. */
 const FROM_NPM = process.platform === 'linux' && process.arch === 'x64';
 const INSTALLED = '/usr/bin/chromium';
 
-/** A Chromium of the machine's own: the one that is asked for, or where npm's cannot run the one that is there. */
+/** An installed Chromium: the configured one, or where npm's cannot run, any that is found. */
 const OWN_BROWSER =
   process.env.POSTERN_TEST_CHROMIUM || (!FROM_NPM && existsSync(INSTALLED) ? INSTALLED : undefined);
 
-/** Why there is no browser here, or false: for `skip`. Nothing is downloaded: a missing browser is named, not hidden. */
+/** Value for `skip`: why there is no browser, or false. Nothing is downloaded. */
 export const NO_BROWSER: string | false =
   OWN_BROWSER || FROM_NPM
     ? false
@@ -47,13 +47,13 @@ export const NO_BROWSER: string | false =
 export async function launchBrowser(): Promise<Browser> {
   return playwright.launch({
     executablePath: OWN_BROWSER ?? (await chromium.executablePath()),
-    // The package's own list is made for other places; of it only this is needed where root runs the tests.
+    // Of the package's own list of options only this one is needed, where root runs the tests.
     args: ['--no-sandbox', '--disable-dev-shm-usage', ...QUIET],
     headless: true,
   });
 }
 
-/** A person's fresh browser: no cookies of anybody else's. */
+/** A fresh browser profile, without cookies. */
 export async function newVisit(
   browser: Browser,
   options: BrowserContextOptions = {},
@@ -63,15 +63,15 @@ export async function newVisit(
   return { context, page: await context.newPage() };
 }
 
-/** A PNG of the page, whole unless told otherwise, with nothing moving in it. */
+/** A PNG of the page, full height by default, with animations stopped. */
 export async function screenshot(page: Page, path: string, { fullPage = true } = {}): Promise<void> {
   mkdirSync(dirname(path), { recursive: true });
-  // The place that is kept for a scrollbar would be an empty stripe in the picture.
+  // The space reserved for a scrollbar would be an empty stripe in the picture.
   await page.evaluate("document.documentElement.style.scrollbarGutter = 'auto'");
   await page.screenshot({ path, fullPage, animations: 'disabled', caret: 'hide' });
 }
 
-/** Another origin that waits for the browser to be sent to it: an application's callback. */
+/** An application's callback on another origin, which waits for the redirect. */
 export async function startCallback(): Promise<Callback> {
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html; charset=utf-8');
@@ -80,7 +80,7 @@ export async function startCallback(): Promise<Callback> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    // Another host name as well as another port: nothing of it is same-origin or same-site.
+    // Another host name and another port: neither same-origin nor same-site.
     url: `http://localhost:${port}/callback`,
     stop: async () => {
       server.closeAllConnections();

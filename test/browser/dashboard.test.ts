@@ -44,7 +44,7 @@ describe('a developer at the dashboard', { skip: NO_BROWSER }, () => {
   const works = async (client_id: string, client_secret: string) =>
     (await service.post('/oauth/revoke', { token: 'x', client_id, client_secret })).status === 200;
 
-  /** Creates, edits, rotates, disables and deletes, by what is on the page alone. */
+  /** Creates, edits, rotates, disables and deletes an application, using only what the pages show. */
   async function wholeLife(page: Page, look: (page: Page) => Promise<void>): Promise<void> {
     await look(page);
     await page.click('text=New application');
@@ -101,7 +101,7 @@ describe('a developer at the dashboard', { skip: NO_BROWSER }, () => {
     assert.equal(await works(clientId, second), false);
   }
 
-  /** Nothing runs over the edge: a page that can be pushed sideways is broken on a phone. */
+  /** No horizontal scrolling, also on a phone. */
   async function fits(page: Page): Promise<void> {
     const [content, window] = (await page.evaluate(
       '[document.documentElement.scrollWidth, innerWidth]',
@@ -220,7 +220,7 @@ describe('a developer at the dashboard', { skip: NO_BROWSER }, () => {
     assert.equal(await service.app.store.applications.find(clientId), undefined);
   });
 
-  /** Goes there as a person does who has no mouse; what has the focus must be seen to have it. */
+  /** Moves the focus there by keyboard; it must be visible on the way. */
   async function tabTo(page: Page, selector: string): Promise<void> {
     for (let presses = 0; presses < 60; presses++) {
       await page.keyboard.press('Tab');

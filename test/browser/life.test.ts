@@ -66,7 +66,7 @@ describe("a user's whole way in a real browser", { skip: NO_BROWSER }, () => {
     await page.getByText('your account is ready').waitFor();
   }
 
-  /** The application sends the browser here; saying yes brings it to the application's own origin, with a code. */
+  /** Starts at the application's authorization request; allowing redirects to the application's origin with a code. */
   async function connect(page: Page, client: TestClient): Promise<Tokens> {
     const verifier = newVerifier();
     await page.goto(service.url + authorizePath(client, verifier, { state: 'xyz' }));
@@ -78,9 +78,9 @@ describe("a user's whole way in a real browser", { skip: NO_BROWSER }, () => {
     const landed = new URL(page.url());
     assert.notEqual(landed.origin, new URL(service.url).origin);
     assert.equal(landed.searchParams.get('state'), 'xyz');
-    const answer = await service.exchange(client, { code: landed.searchParams.get('code')!, verifier });
-    assert.equal(answer.status, 200);
-    return answer.body as Tokens;
+    const response = await service.exchange(client, { code: landed.searchParams.get('code')!, verifier });
+    assert.equal(response.status, 200);
+    return response.body as Tokens;
   }
 
   async function disconnect(page: Page): Promise<void> {

@@ -67,7 +67,7 @@ async function setScene(service: Service): Promise<Scene> {
   return { email: ada.email, password: ada.password, client: photos, developer: owner };
 }
 
-/** The developer is amid changing over to a new secret. */
+/** A developer who is rotating a secret. */
 async function rotateSecret(service: Service, client: TestClient, ownerId: string): Promise<void> {
   const { clock, app } = service;
   const secret = newClientSecret();

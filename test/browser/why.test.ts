@@ -15,7 +15,7 @@ import {
 import { seriousFaults } from './axe.ts';
 import { DESKTOP, launchBrowser, NO_BROWSER, newVisit, PHONE } from './browser.ts';
 
-/** A developer with nothing in hand but the error response, and a browser that is signed in. */
+/** A developer has only the error response, and a browser with a session. */
 describe('a developer finds out why a request failed', { skip: NO_BROWSER }, () => {
   let service: Service;
   let browser: Browser;
@@ -40,7 +40,7 @@ describe('a developer finds out why a request failed', { skip: NO_BROWSER }, () 
     await service?.stop();
   });
 
-  /** Follows error_uri and reads what stands under “Why it failed”. */
+  /** Follows error_uri and reads the text under “Why it failed”. */
   async function why(reply: Reply): Promise<string> {
     assert.notEqual(reply.status, 200);
     await page.goto(String(reply.body.error_uri));
@@ -50,8 +50,8 @@ describe('a developer finds out why a request failed', { skip: NO_BROWSER }, () 
   it('without a session nothing is disclosed, and signing in leads to the entry', async () => {
     const issued = await service.authorize(client, user);
     const reply = await service.exchange(client, issued, { redirect_uri: 'https://app.example/callback/' });
-    const answer = await page.goto(String(reply.body.error_uri));
-    assert.equal(answer!.status(), 404);
+    const response = await page.goto(String(reply.body.error_uri));
+    assert.equal(response!.status(), 404);
     await page.getByRole('link', { name: 'Sign in' }).click();
     await page.getByLabel('E-mail').fill(developer.email);
     await page.getByLabel('Password', { exact: true }).fill(developer.password);

@@ -15,7 +15,7 @@ const NEW: readonly Route[] = [
   { method: 'POST', path: '/dashboard/apps/new', fields: { name: 'New', redirect_uris: CALLBACK } },
 ];
 
-/** Every address of one application, with fields that would do something. */
+/** Every path of one application, with fields that would have an effect. */
 function routesOf(client: TestClient, secretId: string): Route[] {
   const path = pathOf(client);
   return [

@@ -53,7 +53,7 @@ describe('incidents', () => {
     assert.match(page, /Another network and another client, 90 s apart: most likely a leak/);
     for (const text of ['203.0.113.7', 'photo-wall/2.1', '198.51.100.66', 'curl/8.9'])
       assert.ok(page.includes(text), text);
-    assert.equal(page.match(/198\.51\.100\.66/g)!.length, 2, 'what came after the cut is there too');
+    assert.equal(page.match(/198\.51\.100\.66/g)!.length, 2, 'requests after the revocation are listed too');
   });
 
   it('the same client later: the new token was not stored', async () => {

@@ -47,7 +47,7 @@ describe('the playground', () => {
     const renewed = await press(who, 'Refresh');
     assert.deepEqual(statuses(renewed), ['200']);
     const reuse = await press(renewed, 'Use the old refresh token again');
-    assert.deepEqual(statuses(reuse), ['400', '401'], 'refused, and the access token is cut as well');
+    assert.deepEqual(statuses(reuse), ['400', '401'], 'refused, and the access token is revoked as well');
     assert.match(await reasonBehind(reuse), /one rotation old/);
   });
 

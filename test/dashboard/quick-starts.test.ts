@@ -91,8 +91,10 @@ describe('quick starts, as the application’s page shows them', () => {
       const { pathname, search } = new URL(login.headers.get('location')!);
       const back = new URL(await user.allow(pathname + search));
       const cookie = login.headers.getSetCookie()[0]!.split(';')[0]!;
-      const answer = await fetch(`http://127.0.0.1:${port}/callback${back.search}`, { headers: { cookie } });
-      assert.equal(await answer.text(), `Hello, ${user.user.id}`);
+      const response = await fetch(`http://127.0.0.1:${port}/callback${back.search}`, {
+        headers: { cookie },
+      });
+      assert.equal(await response.text(), `Hello, ${user.user.id}`);
     } finally {
       server.close();
       server.closeAllConnections();

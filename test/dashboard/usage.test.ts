@@ -17,7 +17,7 @@ describe('usage', () => {
   after(() => service.stop());
 
   const registers = new Set<number>();
-  /** Two users of one register count as one, which happens to three users once in 340 times. Not to these. */
+  /** Two users in one register count as one (for three users a chance of 1 in 340): these are not. */
   const signedIn = async (): Promise<Visitor> => {
     const user = await service.createUser();
     const { register } = registerOf(user.id);

@@ -21,7 +21,7 @@ export class Developer {
     return this.visitor.get(path);
   }
 
-  /** Fills a form of the page at `path` and sends it; what is not named stays as the page has it. */
+  /** Posts a form of the page at `path`; fields that are not named keep their values. */
   async submit(path: string, action: string, fields: Record<string, string> = {}): Promise<Reply> {
     const page = await this.get(path);
     assert.equal(page.status, 200, `${path} shows its page`);
@@ -33,7 +33,7 @@ export class Developer {
     return this.submit(path, path, { name: 'Photo Wall', redirect_uris: CALLBACK, ...fields });
   }
 
-  /** An application made on the dashboard, with what its page showed. */
+  /** Creates an application on the dashboard and reads its credentials from the page. */
   async createApplication(fields: Record<string, string> = {}): Promise<TestClient> {
     const shown = await this.newApplication(fields);
     assert.equal(shown.status, 200, shown.text);
@@ -51,7 +51,7 @@ export class Developer {
     return { ...client, clientSecret: secretIn(shown) };
   }
 
-  /** Where the secret with this end can be removed. */
+  /** The path of the page that removes this secret. */
   async removalPath(client: TestClient): Promise<string> {
     const application = await this.service.app.store.applications.find(client.clientId);
     const secret = application?.secrets.find(({ tail }) => client.clientSecret.endsWith(tail));
@@ -66,7 +66,7 @@ export class Developer {
 
 export const pathOf = ({ clientId }: TestClient): string => `/dashboard/apps/${clientId}`;
 
-/** Whether the client's credentials are accepted: a revocation does nothing else with an unknown token. */
+/** Whether the client's credentials are accepted: revoking an unknown token has no other effect. */
 export async function authenticates(service: Service, client: TestClient): Promise<boolean> {
   const { status, body } = await service.revoke(client, 'unknown');
   if (status === 200) return true;
@@ -87,7 +87,7 @@ export function textOf(page: string, id: string): string {
   return unescaped(match[1]!.replaceAll(/<[^>]*>/g, ''));
 }
 
-/** What a browser would send of the form with this action. */
+/** Fields that a browser would post of the form with this action. */
 export function formFields(page: string, action: string): Record<string, string> {
   const forms = [...page.matchAll(/<form[^>]* action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)];
   const form = forms.find((match) => match[1] === action)?.[2];
@@ -103,7 +103,7 @@ export function formFields(page: string, action: string): Record<string, string>
   return fields;
 }
 
-/** The errors that stand at a field. */
+/** The errors shown at a field. */
 export function errorsAt(page: string, field: string): string[] {
   const match = new RegExp(`<(span|ul) class="error" id="${field}-error">([\\s\\S]*?)</\\1>`).exec(page);
   if (!match) return [];

@@ -9,7 +9,7 @@ export type TestMail = {
   readonly mode: number;
 };
 
-/** Every mail of the outbox so far, the oldest first. Waits until those under way are written. */
+/** All mails in the outbox, oldest first. Waits until pending ones are written. */
 export async function mails(service: Service): Promise<TestMail[]> {
   await service.app.mailer.idle();
   const folder = join(service.folder, 'outbox');
