@@ -4,8 +4,9 @@ import { htmlResponse } from '../http/html-response.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
 import { type AccountFaults, type AccountProps, accountPage } from '../pages/account.ts';
 import { param } from '../protocol/parameters.ts';
+import type { ProfileInput } from '../protocol/profile.ts';
 import type { SecurityEvent } from '../store/security-events.ts';
-import { type ProfileInput, profileChanges, profileFaults, readProfile } from './profile.ts';
+import { profileChanges, profileFaults, profileInput, readProfile } from './profile.ts';
 import { requireUser, type UserRequest } from './require-user.ts';
 import { recordEvent } from './security-events.ts';
 
@@ -34,12 +35,7 @@ export async function accountResponse(app: App, request: UserRequest, shown: Sho
   const content = accountPage({
     frame,
     user,
-    profile: shown.profile ?? {
-      name: user.name ?? '',
-      preferredUsername: user.preferredUsername ?? '',
-      picture: user.picture ?? '',
-      locale: user.locale ?? '',
-    },
+    profile: shown.profile ?? profileInput(user),
     newEmail: shown.newEmail ?? '',
     sessions: sessions.map((session) => ({ ...session, current: session.idHash === browser.sessionHash })),
     events,

@@ -1,64 +1,39 @@
-import { nameFault } from '../protocol/name.ts';
 import { param } from '../protocol/parameters.ts';
-import type { ProfileChanges } from '../store/users.ts';
+import {
+  EDITABLE_FIELDS,
+  type Profile,
+  type ProfileChanges,
+  type ProfileFaults,
+  type ProfileInput,
+} from '../protocol/profile.ts';
 
-export type ProfileInput = {
-  readonly name: string;
-  readonly preferredUsername: string;
-  readonly picture: string;
-  readonly locale: string;
-};
-export type ProfileFaults = { readonly [Field in keyof ProfileInput]?: string | undefined };
+export const profileInput = (user: Profile): ProfileInput =>
+  byProperty(({ property }) => user[property] ?? '');
 
-const MAX_PICTURE_LENGTH = 500;
-const USER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$/;
+export const readProfile = (form: ReadonlyMap<string, string>): ProfileInput =>
+  byProperty(({ claim }) => (param(form, claim) ?? '').trim());
 
-export function readProfile(form: ReadonlyMap<string, string>): ProfileInput {
-  const text = (name: string) => (param(form, name) ?? '').trim();
-  return {
-    name: text('name'),
-    preferredUsername: text('preferred_username'),
-    picture: text('picture'),
-    locale: text('locale'),
-  };
-}
-
-export function profileFaults({ name, preferredUsername, picture, locale }: ProfileInput): ProfileFaults {
-  const faults: { -readonly [Field in keyof ProfileInput]?: string } = {};
-  const nameWrong = name === '' ? 'Tell us what to call you.' : nameFault(name);
-  if (nameWrong) faults.name = nameWrong;
-  if (preferredUsername !== '' && !USER_NAME.test(preferredUsername))
-    faults.preferredUsername =
-      'Up to 40 letters, digits, dots, dashes and underscores; a letter or digit first.';
-  if (picture !== '' && !isPictureUrl(picture))
-    faults.picture = `An address of at most ${MAX_PICTURE_LENGTH} characters that begins with https://`;
-  if (locale !== '' && canonicalLocale(locale) === undefined)
-    faults.locale = 'A language such as en, de-CH or pt-BR.';
+export function profileFaults(profile: ProfileInput): ProfileFaults {
+  const faults: { -readonly [Property in keyof ProfileInput]?: string } = {};
+  for (const { property, input } of EDITABLE_FIELDS) {
+    const text = profile[property];
+    const fault = text === '' ? input.required : input.fault(text);
+    if (fault !== undefined) faults[property] = fault;
+  }
   return faults;
 }
 
-/** What is to be kept of it: nothing is the absence of a claim, not an empty one. */
-export function profileChanges({ name, preferredUsername, picture, locale }: ProfileInput): ProfileChanges {
-  return {
-    name,
-    preferredUsername: preferredUsername || null,
-    picture: picture || null,
-    locale: canonicalLocale(locale) ?? null,
-  };
-}
+/** The values to store, of a profile without faults. */
+export const profileChanges = (profile: ProfileInput): ProfileChanges =>
+  byProperty(({ property, input }) => {
+    const text = profile[property];
+    return text === '' ? null : (input.canonical?.(text) ?? text);
+  });
 
-/** Other people's browsers will load it: nothing but https, and no user name in it. */
-function isPictureUrl(text: string): boolean {
-  if (text.length > MAX_PICTURE_LENGTH || !/^https:\/\/[\x21-\x7e]+$/.test(text) || !URL.canParse(text))
-    return false;
-  const url = new URL(text);
-  return url.protocol === 'https:' && !url.username && !url.password && !/["<>\\^`{|}]/.test(text);
-}
+type EditableField = (typeof EDITABLE_FIELDS)[number];
 
-function canonicalLocale(text: string): string | undefined {
-  try {
-    return text.length <= 35 ? Intl.getCanonicalLocales(text)[0] : undefined;
-  } catch {
-    return undefined;
-  }
-}
+const byProperty = <T>(value: (field: EditableField) => T): Readonly<Record<keyof ProfileInput, T>> =>
+  Object.fromEntries(EDITABLE_FIELDS.map((field) => [field.property, value(field)])) as Record<
+    keyof ProfileInput,
+    T
+  >;

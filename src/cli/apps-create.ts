@@ -2,7 +2,15 @@ import type { Command } from 'commander';
 import { newClientId, redirectUriCountFault, redirectUriFaultInWords } from '../protocol/application.ts';
 import { newClientSecret } from '../protocol/client-secret.ts';
 import { nameFault } from '../protocol/name.ts';
-import { includes, NO_SCOPE, parseScope, SCOPE_NAMES, type ScopeSet } from '../protocol/scope.ts';
+import {
+  defaultScope,
+  formatScope,
+  includes,
+  NO_SCOPE,
+  parseScope,
+  type ScopeSet,
+  scopeNames,
+} from '../protocol/scope.ts';
 import { applicationJson, authorizeExample, credentialsText } from './application-output.ts';
 import { withStore } from './database.ts';
 import { requireApplication } from './find-application.ts';
@@ -24,7 +32,7 @@ export function addCreateCommand(apps: Command): void {
     .requiredOption('--name <name>', 'the name that users see on the consent page')
     .requiredOption('--owner <email>', 'the user it belongs to')
     .requiredOption('--redirect-uri <uri>', 'where users return to; repeat it for several', appended)
-    .option('--scope <scope>', 'all scopes it may request, separated by spaces', 'profile email')
+    .option('--scope <scope>', 'all scopes it may request, separated by spaces', formatScope(defaultScope()))
     .option('--optional-scope <scope>', 'those among them that the user may decline')
     .addHelpText(
       'after',
@@ -93,7 +101,7 @@ function parseScopes(options: Options): Scopes {
     const parsed = parseScope(text);
     if (parsed === undefined) {
       faults.push(
-        `${option} "${printable(text)}" contains an unknown scope. Known scopes: ${SCOPE_NAMES.join(' ')} (separate them with spaces).`,
+        `${option} "${printable(text)}" contains an unknown scope. Known scopes: ${scopeNames().join(' ')} (separate them with spaces).`,
       );
     }
     return parsed ?? NO_SCOPE;

@@ -6,14 +6,7 @@ import {
 } from '../pages/application-form.ts';
 import { redirectUriCountFault, redirectUriFaultInWords } from '../protocol/application.ts';
 import { nameFault } from '../protocol/name.ts';
-import {
-  includes,
-  NO_SCOPE,
-  SCOPE_NAMES,
-  type ScopeName,
-  type ScopeSet,
-  scopeOf,
-} from '../protocol/scope.ts';
+import { allScopes, includes, NO_SCOPE, type Scope, type ScopeSet, unionOf } from '../protocol/scope.ts';
 import type { Application, SettingsInput } from '../store/applications.ts';
 
 type ReadForm =
@@ -29,7 +22,7 @@ export const BLANK: ApplicationInput = {
   name: '',
   homepageUrl: '',
   redirectUris: '',
-  scopes: { profile: 'required', email: 'required' },
+  scopes: scopeUses(({ byDefault }) => (byDefault ? 'required' : 'none')),
 };
 
 export function inputOf({
@@ -39,15 +32,15 @@ export function inputOf({
   scope,
   optionalScope,
 }: Application): ApplicationInput {
-  const use = (of: ScopeName): ScopeUse => {
-    if (!includes(scope, scopeOf(of))) return 'none';
-    return includes(optionalScope, scopeOf(of)) ? 'optional' : 'required';
+  const use = ({ bit }: Scope): ScopeUse => {
+    if (!includes(scope, bit)) return 'none';
+    return includes(optionalScope, bit) ? 'optional' : 'required';
   };
   return {
     name,
     homepageUrl: homepageUrl ?? '',
     redirectUris: redirectUris.join('\n'),
-    scopes: { profile: use('profile'), email: use('email') },
+    scopes: scopeUses(use),
   };
 }
 
@@ -57,10 +50,7 @@ export function readApplicationForm(form: Fields, before: ApplicationInput): Rea
     name: (form.get('name') ?? before.name).trim(),
     homepageUrl: (form.get('homepage_url') ?? before.homepageUrl).trim(),
     redirectUris: (form.get('redirect_uris') ?? before.redirectUris).replaceAll(/\r\n?/g, '\n'),
-    scopes: {
-      profile: scopeUse(form, 'profile') ?? before.scopes.profile,
-      email: scopeUse(form, 'email') ?? before.scopes.email,
-    },
+    scopes: scopeUses(({ name }) => sentUse(form, name) ?? before.scopes.get(name) ?? 'none'),
   };
   const lines = readLines(input.redirectUris);
   const scope = scopeWhere(input, (use) => use !== 'none');
@@ -83,15 +73,16 @@ export function readApplicationForm(form: Fields, before: ApplicationInput): Rea
 
 const faults = (fault: string | undefined): string[] => (fault === undefined ? [] : [fault]);
 
-function scopeUse(form: Fields, name: ScopeName): ScopeUse | undefined {
+function scopeUses(use: (scope: Scope) => ScopeUse): ReadonlyMap<string, ScopeUse> {
+  return new Map(allScopes().map((scope) => [scope.name, use(scope)]));
+}
+
+function sentUse(form: Fields, name: string): ScopeUse | undefined {
   return SCOPE_USES.find((use) => use === form.get(`scope_${name}`));
 }
 
 function scopeWhere({ scopes }: ApplicationInput, chosen: (use: ScopeUse) => boolean): ScopeSet {
-  return SCOPE_NAMES.filter((name) => chosen(scopes[name])).reduce(
-    (set, name) => set | scopeOf(name),
-    NO_SCOPE,
-  );
+  return unionOf(allScopes().filter(({ name }) => chosen(scopes.get(name) ?? 'none')));
 }
 
 /** A browser follows it, so it keeps to the same rules as what a browser is redirected to. */

@@ -1,5 +1,6 @@
-import { duration } from '../pages/parts.ts';
+import { duration, listed } from '../pages/parts.ts';
 import type { FailureDetails, FailureReason, SuccessReason } from '../protocol/failure-reason.ts';
+import { scopeNames } from '../protocol/scope.ts';
 import type { LogEntry } from '../store/request-log.ts';
 import {
   credentialMismatch,
@@ -201,7 +202,7 @@ const EXPLANATIONS: { readonly [R in FailureReason]: Explanation<R> } = {
   unknown_scope: {
     title: 'Unknown scope',
     why: ({ details }) => `Asked for: “${details.requested}”.`,
-    fix: 'The scopes here are profile and email.',
+    fix: `The scopes here are ${listed(scopeNames())}.`,
   },
   scope_exceeded: {
     title: 'More scope than granted',

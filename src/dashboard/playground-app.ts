@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { App } from '../app.ts';
 import { PLAYGROUND_PREFIX } from '../protocol/application.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
-import { NO_SCOPE, parseScope } from '../protocol/scope.ts';
+import { defaultScope, NO_SCOPE } from '../protocol/scope.ts';
 import type { User } from '../store/users.ts';
 
 export type PlaygroundApp = {
@@ -39,7 +39,7 @@ async function create(app: App, user: User, playground: PlaygroundApp): Promise<
       ownerId: user.id,
       name: 'Playground',
       redirectUris: [redirectUri],
-      scope: parseScope('profile email')!,
+      scope: defaultScope(),
       optionalScope: NO_SCOPE,
       secret: clientSecret,
       now: app.now(),

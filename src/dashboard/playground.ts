@@ -13,6 +13,7 @@ import {
 import type { Exchange } from '../pages/playground-exchange.ts';
 import { newId } from '../protocol/credentials.ts';
 import { challengeOf } from '../protocol/pkce.ts';
+import { defaultScope, formatScope } from '../protocol/scope.ts';
 import { ensurePlaygroundApp, type PlaygroundApp } from './playground-app.ts';
 import { PlaygroundRequests } from './playground-requests.ts';
 
@@ -159,7 +160,7 @@ async function expiredCode({
   const [userId, grantId] = [request.user.id, newId()];
   const { clientId, redirectUri } = playground;
   const codeChallenge = challengeOf(verifierFor(request, state))!;
-  const grant = { userId, grantId, clientId, redirectUri, codeChallenge, scope: 1, now };
+  const grant = { userId, grantId, clientId, redirectUri, codeChallenge, scope: defaultScope(), now };
   await app.store.grants.create({ ...grant, expiresAt: now - LATE_MS });
   const code = app.keys.tokenSigner.signCode({ userId, grantId, generation: 0 });
   const exchange = await send.exchangeCode(code, verifierFor(request, state));
@@ -207,7 +208,7 @@ function playgroundResponse(
     response_type: 'code',
     client_id: playground.clientId,
     redirect_uri: playground.redirectUri,
-    scope: 'profile email',
+    scope: formatScope(defaultScope()),
     state,
     code_challenge: challengeOf(verifierFor(request, state))!,
     code_challenge_method: 'S256',

@@ -20,7 +20,7 @@ import { errorUri, protocolError } from '../protocol/errors.ts';
 import { NO_DETAILS } from '../protocol/failure-reason.ts';
 import { param } from '../protocol/parameters.ts';
 import { nearest, redirectWith } from '../protocol/redirect-uri.ts';
-import { formatScope, includes, type ScopeSet, scopeNames, scopeOf } from '../protocol/scope.ts';
+import { formatScope, includes, type ScopeSet, scopesIn, unionOf } from '../protocol/scope.ts';
 import type { Diagnostics } from '../request-log/diagnostics.ts';
 import type { Application } from '../store/applications.ts';
 import type { User } from '../store/users.ts';
@@ -132,9 +132,11 @@ function grantedScope(
   { application, scope }: AuthorizationRequest,
   form: ReadonlyMap<string, string>,
 ): ScopeSet {
-  return scopeNames(scope)
-    .filter((name) => !includes(application.optionalScope, scopeOf(name)) || form.has(`scope_${name}`))
-    .reduce((set, name) => set | scopeOf(name), 0);
+  return unionOf(
+    scopesIn(scope).filter(
+      ({ name, bit }) => !includes(application.optionalScope, bit) || form.has(`scope_${name}`),
+    ),
+  );
 }
 
 /**

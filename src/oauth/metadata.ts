@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import { type HttpResponse, jsonResponse, withHeaders } from '../http/response.ts';
-import { CLAIM_NAMES } from '../protocol/claims.ts';
-import { SCOPE_NAMES } from '../protocol/scope.ts';
+import { PROFILE_FIELDS } from '../protocol/profile.ts';
+import { scopeNames } from '../protocol/scope.ts';
 
 const CLIENT_AUTHENTICATION = ['client_secret_post', 'client_secret_basic'];
 
@@ -18,7 +18,7 @@ export function metadata(app: App): HttpResponse {
     revocation_endpoint: `${baseUrl}/oauth/revoke`,
     userinfo_endpoint: `${baseUrl}/oauth/userinfo`,
     service_documentation: `${baseUrl}/docs`,
-    scopes_supported: SCOPE_NAMES,
+    scopes_supported: scopeNames(),
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     grant_types_supported: ['authorization_code', 'refresh_token'],
@@ -26,7 +26,7 @@ export function metadata(app: App): HttpResponse {
     token_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION,
     revocation_endpoint_auth_methods_supported: CLIENT_AUTHENTICATION,
     authorization_response_iss_parameter_supported: true,
-    claims_supported: CLAIM_NAMES,
+    claims_supported: PROFILE_FIELDS.map(({ claim }) => claim),
   });
   return withHeaders(jsonResponse(body), { 'cache-control': 'public, max-age=300' });
 }

@@ -1,7 +1,7 @@
 import type { App } from '../app.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { errorResponse, type HttpResponse, jsonResponse, withHeaders } from '../http/response.ts';
-import { claimsFor } from '../protocol/claims.ts';
+import { claimsFor } from '../protocol/profile.ts';
 import type { AccessLogReason } from '../request-log/diagnostics.ts';
 import { checkAccessToken } from './access-token.ts';
 

@@ -1,4 +1,4 @@
-import type { ProfileFaults, ProfileInput } from '../accounts/profile.ts';
+import { EDITABLE_FIELDS, type ProfileFaults, type ProfileInput } from '../protocol/profile.ts';
 import type { User } from '../store/users.ts';
 import { type ActivityProps, activityPanel, type SessionsProps, sessionsPanel } from './account-activity.ts';
 import { type Html, html } from './html.ts';
@@ -83,13 +83,28 @@ function profilePanel({ frame, profile, faults: { profile: faults = {} } }: Acco
     'What applications see of you once you allow it.',
     html`<form class="stack narrow" method="post" action="/account/profile">
 ${csrfField(frame.csrfToken)}
-${field({ name: 'name', label: 'Name', value: profile.name, autocomplete: 'name', required: true, maxLength: 80, errors: list(faults.name) })}
-${field({ name: 'preferred_username', label: 'User name (optional)', value: profile.preferredUsername, autocomplete: 'nickname', maxLength: 40, hint: 'How you like to be called. Others may use the same.', errors: list(faults.preferredUsername) })}
-${field({ name: 'picture', label: 'Picture (optional)', type: 'url', value: profile.picture, autocomplete: 'photo', maxLength: 500, hint: 'The address of an image, beginning with https://', errors: list(faults.picture) })}
-${field({ name: 'locale', label: 'Language (optional)', value: profile.locale, autocomplete: 'language', maxLength: 35, hint: 'Such as en, de-CH or pt-BR.', errors: list(faults.locale) })}
-<div class="actions"><button class="primary">Save profile</button></div>
+${EDITABLE_FIELDS.map((field) => html`${profileField(field, profile, faults)}\n`)}<div class="actions"><button class="primary">Save profile</button></div>
 </form>`,
   );
+}
+
+function profileField(
+  { property, claim, input }: (typeof EDITABLE_FIELDS)[number],
+  profile: ProfileInput,
+  faults: ProfileFaults,
+): Html {
+  const { label, type = 'text', hint, autocomplete, maxLength, required } = input;
+  return field({
+    name: claim,
+    label,
+    type,
+    value: profile[property],
+    autocomplete,
+    maxLength,
+    ...(hint !== undefined && { hint }),
+    required: required !== undefined,
+    errors: list(faults[property]),
+  });
 }
 
 function emailPanel({ frame, user, newEmail, faults: { email: faults = {} } }: AccountProps): Html {

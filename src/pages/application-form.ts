@@ -1,5 +1,5 @@
 import { MAX_REDIRECT_URIS } from '../protocol/application.ts';
-import { SCOPE_NAMES, type ScopeName } from '../protocol/scope.ts';
+import { allScopes, type Scope } from '../protocol/scope.ts';
 import { type Html, html } from './html.ts';
 import { field, textArea } from './parts.ts';
 
@@ -13,7 +13,8 @@ export type ApplicationInput = {
   readonly homepageUrl: string;
   /** One a line. */
   readonly redirectUris: string;
-  readonly scopes: Readonly<Record<ScopeName, ScopeUse>>;
+  /** By the name of the scope. */
+  readonly scopes: ReadonlyMap<string, ScopeUse>;
 };
 
 /** What is wrong, by field. */
@@ -22,11 +23,6 @@ export type ApplicationErrors = {
   readonly homepageUrl: readonly string[];
   readonly redirectUris: readonly string[];
   readonly scopes: readonly string[];
-};
-
-const SCOPE_WORDS: Record<ScopeName, readonly [title: string, what: string]> = {
-  profile: ['Profile', 'name, user name, picture and language'],
-  email: ['E-mail', 'the address, and whether it is verified'],
 };
 
 const USE_WORDS: Record<ScopeUse, string> = { required: 'Required', optional: 'Optional', none: 'Not used' };
@@ -63,19 +59,18 @@ ${textArea({
 <fieldset class="field"${scopesInvalid(errors) && html` aria-describedby="scopes-error"`}>
 <legend>What it may read</legend>
 <span class="hint">Required: people share it or do not connect. Optional: they can leave it out.</span>
-${SCOPE_NAMES.map((name) => scopeChoice(name, input.scopes[name]))}
+${allScopes().map((scope) => scopeChoice(scope, input.scopes.get(scope.name) ?? 'none'))}
 ${scopesInvalid(errors) && html`<span class="error" id="scopes-error">${errors?.scopes[0]}</span>`}
 </fieldset>`;
 }
 
 const scopesInvalid = (errors: ApplicationErrors | undefined): boolean => (errors?.scopes.length ?? 0) > 0;
 
-function scopeChoice(name: ScopeName, chosen: ScopeUse): Html {
-  const [title, what] = SCOPE_WORDS[name];
+function scopeChoice({ name, formTitle, formDetail }: Scope, chosen: ScopeUse): Html {
   const option = (use: ScopeUse) =>
     html`<label class="choice"><input type="radio" name="scope_${name}" value="${use}"${use === chosen && html` checked`}> ${USE_WORDS[use]}</label>\n`;
   return html`<fieldset class="choices">
-<legend>${title} <span class="muted">${what}</span></legend>
+<legend>${formTitle} <span class="muted">${formDetail}</span></legend>
 ${SCOPE_USES.map(option)}</fieldset>
 `;
 }

@@ -1,8 +1,8 @@
-import { type ScopeName, type ScopeSet, scopeNames } from '../protocol/scope.ts';
+import { type ScopeSet, scopesIn } from '../protocol/scope.ts';
 import type { Connection } from '../store/grants.ts';
 import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
-import { ago, csrfField, emptyState, moment, notice } from './parts.ts';
+import { ago, csrfField, emptyState, listed, moment, notice } from './parts.ts';
 
 /** Name and site are unknown when the application was deleted: then nothing can act for the user any more. */
 export type ConnectedApplication = Connection & {
@@ -17,12 +17,11 @@ type ConnectionsProps = {
   readonly now: number;
 };
 
-const MAY_READ: Record<ScopeName, string> = { profile: 'your profile', email: 'your e-mail address' };
 const GONE = 'An application that is gone';
 
 function mayRead(scope: ScopeSet): string {
-  const parts = scopeNames(scope).map((name) => MAY_READ[name]);
-  return parts.length === 0 ? 'only that you have an account' : parts.join(' and ');
+  const parts = scopesIn(scope).map(({ canRead }) => canRead);
+  return parts.length === 0 ? 'only that you have an account' : listed(parts);
 }
 
 export function connectionsPage({ frame, connections, done, now }: ConnectionsProps): Html {

@@ -1,5 +1,5 @@
-import type { Profile } from '../protocol/claims.ts';
-import { includes, type ScopeName, type ScopeSet, scopeNames, scopeOf } from '../protocol/scope.ts';
+import { PROFILE_FIELDS, type Profile } from '../protocol/profile.ts';
+import { includes, type Scope, type ScopeSet, scopesIn } from '../protocol/scope.ts';
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
 import { csrfField } from './parts.ts';
@@ -21,23 +21,6 @@ type ConsentProps = {
   readonly switchAccountTo: string;
 };
 
-const TITLES: Record<ScopeName, string> = { profile: 'Profile', email: 'E-mail address' };
-
-type Value = readonly [label: string, value: string | null];
-
-/** What the application will read, with the user's own values: nobody has to guess what a scope means. */
-const VALUES: Record<ScopeName, (user: Profile) => readonly Value[]> = {
-  profile: ({ name, preferredUsername, picture, locale }) => [
-    ['name', name],
-    ['user name', preferredUsername],
-    ['picture', picture],
-    ['language', locale],
-  ],
-  email: ({ email, emailVerified }) => [
-    ['e-mail', `${email}, ${emailVerified ? 'verified' : 'not verified'}`],
-  ],
-};
-
 export function consentPage(props: ConsentProps): Html {
   const { applicationName, user, scope, redirectHost, request, csrfToken, switchAccountTo } = props;
   return gateLayout(
@@ -50,7 +33,7 @@ export function consentPage(props: ConsentProps): Html {
 <input type="hidden" name="request" value="${request}">
 <p>It will be able to read:</p>
 <ul class="scopes">
-${scopeNames(scope).map((name) => item(name, props))}</ul>
+${scopesIn(scope).map((one) => item(one, props))}</ul>
 <div class="actions even">
 <button name="decision" value="deny">Deny</button>
 <button class="primary" name="decision" value="allow">Allow</button>
@@ -77,11 +60,29 @@ function provenance({ redirectHost, claimedSite, ownerDomain }: ConsentProps): H
     : html`From <strong>${redirectHost}</strong>. Who registered it is not confirmed.${claim}`;
 }
 
-function item(name: ScopeName, { user, optionalScope }: ConsentProps): Html {
-  const values = ownValues(VALUES[name](user));
-  if (!includes(optionalScope, scopeOf(name)))
-    return html`<li><strong>${TITLES[name]}</strong>${values}</li>\n`;
-  return html`<li><label class="choice"><input type="checkbox" name="scope_${name}" value="yes" checked aria-describedby="scope-${name}-values"> <strong>${TITLES[name]}</strong> <span class="badge">Optional</span></label><div id="scope-${name}-values" class="indented">${values}</div></li>\n`;
+function item(scope: Scope, { user, optionalScope }: ConsentProps): Html {
+  const { name, bit, consentTitle } = scope;
+  const values = ownValues(valuesOf(user, scope));
+  if (!includes(optionalScope, bit))
+    return html`<li><strong>${consentTitle}</strong>${values}</li>
+`;
+  return html`<li><label class="choice"><input type="checkbox" name="scope_${name}" value="yes" checked aria-describedby="scope-${name}-values"> <strong>${consentTitle}</strong> <span class="badge">Optional</span></label><div id="scope-${name}-values" class="indented">${values}</div></li>
+`;
+}
+
+type Value = readonly [label: string, value: string | null];
+
+/** The user's own values, so that nobody has to guess what a scope means. */
+function valuesOf(user: Profile, scope: Scope): readonly Value[] {
+  return PROFILE_FIELDS.flatMap(({ scope: opener, property, consentLabel }): Value[] =>
+    opener === scope.name && consentLabel !== undefined ? [[consentLabel, shownValue(user, property)]] : [],
+  );
+}
+
+function shownValue(user: Profile, property: keyof Profile): string | null {
+  if (property === 'email') return `${user.email}, ${user.emailVerified ? 'verified' : 'not verified'}`;
+  const value = user[property];
+  return value === null ? null : String(value);
 }
 
 /** What is not known yet is read as well once it is there, so it is named too. */

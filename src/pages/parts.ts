@@ -10,7 +10,7 @@ export function notice(tone: Tone, content: Html | string): Html {
 type FieldProps = {
   readonly name: string;
   readonly label: string;
-  readonly type?: 'text' | 'email' | 'password' | 'url';
+  readonly type?: 'text' | 'email' | 'password' | 'url' | 'tel';
   readonly value?: string;
   readonly hint?: string;
   /** Several for a field of several lines. */
@@ -152,6 +152,11 @@ export function ago(ms: number, now: number): string {
   }
   return 'just now';
 }
+
+const LIST = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+
+/** "a, b and c". */
+export const listed = (parts: readonly string[]): string => LIST.format(parts);
 
 /** Shorter durations are given more precisely. */
 export function duration(ms: number): string {

@@ -1,6 +1,6 @@
-import { SCOPE_NAMES, scopeOf } from '../protocol/scope.ts';
+import { PROFILE_COLUMNS } from '../protocol/profile.ts';
+import { allScopes } from '../protocol/scope.ts';
 import { batchableSelect, batchableUpdate } from './drivers/batchable-statement.ts';
-import { PROFILE } from './users.ts';
 
 export const USER_ENABLED = 'EXISTS (SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL)';
 
@@ -82,7 +82,9 @@ export const DISCONNECT = `
   RETURNING id`;
 
 /** Every scope that any of the grants has: a set is the sum of its bits. */
-const ALL_SCOPES = SCOPE_NAMES.map((name) => `MAX(scope & ${scopeOf(name)})`).join(' + ');
+const ALL_SCOPES = allScopes()
+  .map(({ bit }) => `MAX(scope & ${bit})`)
+  .join(' + ');
 
 /** An access token may outlive its refresh token when the settings say so. */
 export const CONNECTIONS = `
@@ -93,7 +95,7 @@ export const CONNECTIONS = `
 
 /** A token ahead of its grant comes from a life that a restored backup does not know: refused. */
 export const READ_ACCESS = batchableSelect(['text', 'text', 'integer'], {
-  select: `g.client_id, ${PROFILE.columnsOf('u')}`,
+  select: [...PROFILE_COLUMNS.map((column) => `u.${column}`), 'g.client_id'].join(', '),
   from: 'grants g JOIN users u ON u.id = g.user_id',
   where: `g.user_id = $1 AND g.id = $2 AND g.generation >= $3 AND g.revoked_at IS NULL AND u.disabled_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM revoked_access_tokens r

@@ -1,5 +1,5 @@
-import type { Profile } from '../protocol/claims.ts';
 import type { GrantRef } from '../protocol/credentials.ts';
+import { PROFILE_COLUMNS, type Profile, profileFrom } from '../protocol/profile.ts';
 import type { ScopeSet } from '../protocol/scope.ts';
 import type { Driver, Row, Value } from './drivers/driver.ts';
 import {
@@ -21,7 +21,6 @@ import {
   USER_ENABLED,
 } from './grant-statements.ts';
 import { nullableNumber, nullableText, number, type ObjectOf, RowType, text } from './row-type.ts';
-import { PROFILE } from './users.ts';
 
 export type NewGrant = {
   readonly userId: string;
@@ -237,7 +236,7 @@ export class SqlGrants {
   async readAccess({ userId, grantId, generation }: GrantRef): Promise<AccessRead> {
     const row = await this.#driver.runBatched(READ_ACCESS, [userId, grantId, generation]);
     if (!row) return { outcome: 'refused' };
-    return { outcome: 'live', clientId: row[0] as string, user: PROFILE.readArray(row, 1) };
+    return { outcome: 'live', clientId: row[PROFILE_COLUMNS.length] as string, user: profileFrom(row) };
   }
 
   /**

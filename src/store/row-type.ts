@@ -1,4 +1,4 @@
-import type { Row, RowArray, Value } from './drivers/driver.ts';
+import type { Row, Value } from './drivers/driver.ts';
 
 /** A column that a field of an object is read from. */
 export type Column<T> = { readonly name: string; readonly read: (value: Value) => T };
@@ -28,8 +28,6 @@ export const json = <T>(name: string): WritableColumn<T> => ({
   read: (value) => JSON.parse(value as string) as T,
   write: (value) => JSON.stringify(value),
 });
-/** Whether a nullable column has a value. */
-export const isSet = (name: string): Column<boolean> => ({ name, read: (value) => value !== null });
 
 type AnyColumn = Column<unknown>;
 type AnyWritableColumn = AnyColumn & { write(value: unknown): Value };
@@ -65,23 +63,10 @@ export class RowType<C extends Readonly<Record<string, AnyColumn>>> {
     this.columns = this.#columnNames.join(', ');
   }
 
-  /** For the SELECT list of a join. */
-  columnsOf(alias: string): string {
-    return this.#columnNames.map((name) => `${alias}.${name}`).join(', ');
-  }
-
   read(row: Row): ObjectWith<C> {
     const object: Record<string, unknown> = {};
     for (let i = 0; i < this.#fieldNames.length; i++)
       object[this.#fieldNames[i]!] = this.#reads[i]!(row[this.#columnNames[i]!]!);
-    return object as ObjectWith<C>;
-  }
-
-  /** From a row as an array, in which `columns` begin at index `start`. */
-  readArray(row: RowArray, start: number): ObjectWith<C> {
-    const object: Record<string, unknown> = {};
-    for (let i = 0; i < this.#fieldNames.length; i++)
-      object[this.#fieldNames[i]!] = this.#reads[i]!(row[start + i]!);
     return object as ObjectWith<C>;
   }
 }

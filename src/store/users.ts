@@ -1,8 +1,12 @@
-import type { Profile } from '../protocol/claims.ts';
-import { type Driver, DuplicateKey } from './drivers/driver.ts';
 import {
-  type Column,
-  isSet,
+  EDITABLE_FIELDS,
+  PROFILE_COLUMNS,
+  type Profile,
+  type ProfileChanges,
+  profileFrom,
+} from '../protocol/profile.ts';
+import { type Driver, DuplicateKey, type Row } from './drivers/driver.ts';
+import {
   nullableNumber,
   nullableText,
   number,
@@ -12,31 +16,25 @@ import {
   WritableRowType,
 } from './row-type.ts';
 
-/** Fields that users edit themselves. A new one is one more column in a migration and one more line here. */
-const PROFILE_CHANGES = new WritableRowType({
-  name: nullableText('name'),
-  preferredUsername: nullableText('preferred_username'),
-  picture: nullableText('picture'),
-  locale: nullableText('locale'),
-});
+const PROFILE_CHANGES = new WritableRowType(
+  Object.fromEntries(EDITABLE_FIELDS.map(({ property, column }) => [property, nullableText(column)])),
+);
 
-export const PROFILE = new RowType({
-  id: text('id'),
-  email: text('email'),
-  emailVerified: isSet('email_verified_at'),
-  ...PROFILE_CHANGES.fields,
-  updatedAt: number('updated_at'),
-} satisfies { readonly [K in keyof Profile]: Column<Profile[K]> });
-
-const USER = new RowType({
-  ...PROFILE.fields,
+/** The columns of `users` that are not in the profile. */
+const ACCOUNT = new RowType({
   passwordHash: text('password_hash'),
   createdAt: number('created_at'),
   disabledAt: nullableNumber('disabled_at'),
 });
 
-export type ProfileChanges = ObjectOf<typeof PROFILE_CHANGES>;
-export type User = ObjectOf<typeof USER>;
+export type User = Profile & ObjectOf<typeof ACCOUNT>;
+
+const COLUMNS = `${PROFILE_COLUMNS.join(', ')}, ${ACCOUNT.columns}`;
+
+const userOf = (row: Row): User => ({
+  ...profileFrom(PROFILE_COLUMNS.map((column) => row[column]!)),
+  ...ACCOUNT.read(row),
+});
 
 export type NewUser = {
   readonly id: string;
@@ -81,8 +79,8 @@ export class SqlUsers {
   }
 
   async find(id: string): Promise<User | undefined> {
-    const [row] = await this.#driver.read(`SELECT ${USER.columns} FROM users WHERE id = $1`, [id]);
-    return row && USER.read(row);
+    const [row] = await this.#driver.read(`SELECT ${COLUMNS} FROM users WHERE id = $1`, [id]);
+    return row && userOf(row);
   }
 
   async findByEmail(email: string): Promise<User | undefined> {
@@ -93,8 +91,8 @@ export class SqlUsers {
   }
 
   async list(): Promise<User[]> {
-    const rows = await this.#driver.read(`SELECT ${USER.columns} FROM users ORDER BY created_at, id`);
-    return rows.map((row) => USER.read(row));
+    const rows = await this.#driver.read(`SELECT ${COLUMNS} FROM users ORDER BY created_at, id`);
+    return rows.map(userOf);
   }
 
   async setDisabled(id: string, disabled: boolean, now: number): Promise<boolean> {

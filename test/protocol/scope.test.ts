@@ -5,8 +5,9 @@ import {
   includes,
   NO_SCOPE,
   parseScope,
-  scopeNames,
   scopeOf,
+  scopesIn,
+  unionOf,
 } from '../../src/protocol/scope.ts';
 
 const PROFILE = scopeOf('profile');
@@ -39,7 +40,11 @@ test('a scope is written in a fixed order', () => {
   assert.equal(formatScope(parseScope('email profile')!), 'profile email');
   assert.equal(formatScope(EMAIL), 'email');
   assert.equal(formatScope(NO_SCOPE), '');
-  assert.deepEqual(scopeNames(PROFILE | EMAIL), ['profile', 'email']);
+  assert.deepEqual(
+    scopesIn(PROFILE | EMAIL).map(({ name }) => name),
+    ['profile', 'email'],
+  );
+  assert.equal(unionOf(scopesIn(PROFILE | EMAIL)), PROFILE | EMAIL);
 });
 
 test('a scope includes what does not go beyond it', () => {

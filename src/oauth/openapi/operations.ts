@@ -1,5 +1,7 @@
 import { BODY_TOO_LARGE, protocolError, REUSED_REFRESH_TOKEN } from '../../protocol/errors.ts';
 import type { Operation, Parameter, PathItem } from '../../protocol/openapi-document.ts';
+import { PROFILE_FIELDS } from '../../protocol/profile.ts';
+import { defaultScope, formatScope } from '../../protocol/scope.ts';
 import {
   failure,
   htmlPage,
@@ -83,7 +85,7 @@ const token: Operation = {
         refresh_token: 'postern_rt_…',
         token_type: 'Bearer',
         expires_in: 3600,
-        scope: 'profile email',
+        scope: formatScope(defaultScope()),
       },
       LIMITED,
     ),
@@ -134,6 +136,10 @@ const revoke: Operation = {
   },
 };
 
+const EXAMPLE_CLAIMS = Object.fromEntries(
+  PROFILE_FIELDS.flatMap(({ claim, example }) => (example === undefined ? [] : [[claim, example]])),
+);
+
 const userinfo: Operation = {
   operationId: 'userinfo',
   summary: 'Read the user’s profile',
@@ -141,13 +147,7 @@ const userinfo: Operation = {
     'The fields that the scope of the presented token opens, read at this moment. The token goes in the Authorization header; in the query or the body it is not looked at. What is not known of a user is left out.',
   security: [{ user: [] }],
   responses: {
-    200: success('The profile', 'Userinfo', {
-      sub: 'zXw3…',
-      name: 'Ada Lovelace',
-      updated_at: 1893456000,
-      email: 'ada@example.com',
-      email_verified: true,
-    }),
+    200: success('The profile', 'Userinfo', EXAMPLE_CLAIMS),
     401: INVALID_TOKEN,
     500: SERVER_ERROR,
   },

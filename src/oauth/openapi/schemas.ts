@@ -1,7 +1,7 @@
-import type { Claims } from '../../protocol/claims.ts';
 import type { ErrorCode } from '../../protocol/errors.ts';
 import type { Schema } from '../../protocol/openapi-document.ts';
-import { SCOPE_NAMES } from '../../protocol/scope.ts';
+import { PROFILE_FIELDS, type ProfileField } from '../../protocol/profile.ts';
+import { scopeNames } from '../../protocol/scope.ts';
 
 /** The codes an application can meet in a JSON body (spec 7). */
 const ERROR_CODES: readonly ErrorCode[] = [
@@ -23,7 +23,7 @@ const string = (description: string, more: Partial<Schema> = {}): Schema => ({
   ...more,
 });
 
-const SCOPE = string(`Names separated by spaces: ${SCOPE_NAMES.join(', ')}.`);
+const SCOPE = string(`Names separated by spaces: ${scopeNames().join(', ')}.`);
 
 /** Either here or in an HTTP Basic header, never both. */
 const CLIENT = {
@@ -31,24 +31,14 @@ const CLIENT = {
   client_secret: string('Application secret. Required unless sent by HTTP Basic.'),
 };
 
-/** OpenID Connect Core 5.1, as far as Postern knows them. */
-const CLAIMS: Record<keyof Claims, Schema> = {
-  sub: string('The user. Stable, never given to anybody else.'),
-  name: string('Full name. Scope profile.'),
-  preferred_username: string('User name. Scope profile. Not unique, may change.'),
-  picture: string('Address of a picture. Scope profile.', { format: 'uri' }),
-  locale: string('Preferred language (BCP 47). Scope profile.'),
-  updated_at: {
-    type: 'integer',
-    description: 'When the profile last changed, in seconds since 1970. Scope profile.',
-  },
-  email: string('E-mail address. Scope email.'),
-  email_verified: {
-    type: 'boolean',
-    description:
-      'True only when the user proved control of this very address; false again when it changes. Scope email.',
-  },
-};
+const CLAIMS: Record<string, Schema> = Object.fromEntries(
+  PROFILE_FIELDS.map((field) => [field.claim, claimSchema(field)]),
+);
+
+function claimSchema({ type, description, scope, note, format }: ProfileField): Schema {
+  const texts = [description, scope && `Scope ${scope}.`, note];
+  return { type, description: texts.filter(Boolean).join(' '), ...(format && { format }) };
+}
 
 export const SCHEMAS = {
   CodeExchange: {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { claimsFor, type Profile } from '../../src/protocol/claims.ts';
-import { NO_SCOPE, parseScope } from '../../src/protocol/scope.ts';
+import { claimsFor, PROFILE_FIELDS, type Profile } from '../../src/protocol/profile.ts';
+import { NO_SCOPE, parseScope, type ScopeSet } from '../../src/protocol/scope.ts';
 
 const ADA: Profile = {
   id: 'user-id',
@@ -21,15 +21,18 @@ const profileClaims = {
   updated_at: Date.UTC(2030, 0, 1) / 1000,
 };
 
+/** What is sent: JSON leaves out what is undefined. */
+const sent = (user: Profile, scope: ScopeSet): unknown => JSON.parse(JSON.stringify(claimsFor(user, scope)));
+
 test('each scope opens its claims and no others; sub is always there', () => {
-  assert.deepEqual(claimsFor(ADA, NO_SCOPE), { sub: 'user-id' });
-  assert.deepEqual(claimsFor(ADA, parseScope('profile')!), { sub: 'user-id', ...profileClaims });
-  assert.deepEqual(claimsFor(ADA, parseScope('email')!), {
+  assert.deepEqual(sent(ADA, NO_SCOPE), { sub: 'user-id' });
+  assert.deepEqual(sent(ADA, parseScope('profile')!), { sub: 'user-id', ...profileClaims });
+  assert.deepEqual(sent(ADA, parseScope('email')!), {
     sub: 'user-id',
     email: 'ada@example.com',
     email_verified: true,
   });
-  assert.deepEqual(claimsFor(ADA, parseScope('profile email')!), {
+  assert.deepEqual(sent(ADA, parseScope('profile email')!), {
     sub: 'user-id',
     ...profileClaims,
     email: 'ada@example.com',
@@ -46,10 +49,17 @@ test('what is not known is left out, and an unverified address is said to be tha
     locale: null,
     emailVerified: false,
   };
-  assert.deepEqual(claimsFor(unknown, parseScope('profile email')!), {
+  assert.deepEqual(sent(unknown, parseScope('profile email')!), {
     sub: 'user-id',
     updated_at: profileClaims.updated_at,
     email: 'ada@example.com',
     email_verified: false,
   });
+});
+
+test('claims are sent in the order in which the fields are listed', () => {
+  assert.deepEqual(
+    Object.keys(claimsFor(ADA, NO_SCOPE)),
+    PROFILE_FIELDS.map(({ claim }) => claim),
+  );
 });
