@@ -17,7 +17,7 @@ export const showIncidents = requireOwnedApp(async (app, { application, frame })
   return htmlResponse(incidentsPage({ frame, clientId, name, incidents: judged }));
 });
 
-/** GET /dashboard/apps/:client_id/incidents/:id. What came after the cut is still in the log, if at all. */
+/** GET /dashboard/apps/:client_id/incidents/:id. Uses after the revocation are in the request log only. */
 export const showIncident = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
   const id = pathParameter(http, 'id');
