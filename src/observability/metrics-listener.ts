@@ -1,15 +1,17 @@
 import { createServer, type Server } from 'node:http';
 
-/** What a scrape gets. */
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/** Metrics in the Prometheus text format. */
 export type MetricsSource = { readonly contentType: string; text(): Promise<string> };
 
 /**
- * Metrics on an address of their own, so that no mistake in a proxy's rules can show them to
- * the world: GET /metrics and nothing else.
+ * Serves GET /metrics on an address of its own, so that no mistake in a proxy's rules can publish
+ * the metrics.
  */
 export async function serveMetrics(source: MetricsSource, host: string, port: number): Promise<Server> {
   const server = createServer(
-    { requestTimeout: 10_000, headersTimeout: 10_000 },
+    { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS },
     async (request, response) => {
       if (request.url?.split('?', 1)[0] !== '/metrics') return response.writeHead(404).end();
       if (request.method !== 'GET') return response.writeHead(405, { allow: 'GET' }).end();
@@ -27,7 +29,7 @@ export async function serveMetrics(source: MetricsSource, host: string, port: nu
     server.once('error', reject);
     server.listen({ host, port }, resolve);
   });
-  // It must not keep the process alive once everything else has ended.
+  // Must not keep the process alive when everything else has stopped.
   server.unref();
   return server;
 }

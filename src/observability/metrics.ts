@@ -3,16 +3,16 @@ import type { RevokedReason } from '../store/grants.ts';
 import { type Timing, Timings } from './timings.ts';
 import { shareWithPrimary } from './worker-metrics.ts';
 
-/** From a tenth of the fastest answer measured to the longest a request may take. */
+/** Seconds, from a tenth of the fastest response measured to the longest a request may take. */
 const REQUEST_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 const DATABASE_BOUNDS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5];
 
-export type DatabaseOperation = 'read' | 'write' | 'transaction';
+type DatabaseOperation = 'read' | 'write' | 'transaction';
 
-/** An answered request. Every part is of a closed set: nothing a stranger sent becomes a label. */
-export type RequestSample = {
+/** A completed request. Labels are from closed sets: nothing that a client sent becomes a label. */
+type RequestSample = {
   readonly method: string;
-  /** The address as registered. */
+  /** The path of the route, never of the request. */
   readonly route: string;
   readonly status: number;
   readonly error: string | undefined;
@@ -21,7 +21,7 @@ export type RequestSample = {
 
 type RequestSeries = { readonly labels: Record<string, string>; readonly timing: Timing; count: number };
 
-/** What Postern counts and times. There is one only when POSTERN_METRICS_PORT is set; docs/metrics.md explains each. */
+/** All metrics; docs/metrics.md explains each. Created only if POSTERN_METRICS_PORT is set. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #series = new Map<string, RequestSeries>();
@@ -29,7 +29,7 @@ export class Metrics {
   readonly #latency = new Timings(
     {
       name: 'postern_request_duration_seconds',
-      help: 'Time from the arrival of a request to its answer.',
+      help: 'Time from the arrival of a request to its response.',
       bounds: REQUEST_BOUNDS,
     },
     this.#registry,
@@ -37,7 +37,7 @@ export class Metrics {
   readonly #database = new Timings(
     {
       name: 'postern_database_duration_seconds',
-      help: 'Time a database operation took, waiting for its turn and its commit included.',
+      help: 'Duration of a database operation, including the wait for its turn and its commit.',
       bounds: DATABASE_BOUNDS,
     },
     this.#registry,
@@ -49,20 +49,20 @@ export class Metrics {
   };
   readonly #limitRefusals = this.#counter(
     'postern_rate_limit_refusals_total',
-    'Token and revocation requests refused by the limit, by the counter that refused.',
+    'Token and revocation requests refused by the rate limit, by counter.',
     ['counter'],
   );
-  readonly #cuts = this.#counter('postern_grants_revoked_total', 'Grants ended before they expired.', [
+  readonly #revoked = this.#counter('postern_grants_revoked_total', 'Grants revoked before they expired.', [
     'reason',
   ]);
   readonly #logDropped = this.#counter(
     'postern_log_entries_dropped_total',
-    'Entries of the request log that were dropped under overload.',
+    'Request log entries dropped under overload.',
     [],
   );
   readonly #liveGrants = new Gauge({
     name: 'postern_grants_live',
-    help: "Grants neither expired nor cut, as counted by the sweeper's last whole walk.",
+    help: "Grants neither expired nor revoked, as of the sweeper's last full pass.",
     registers: [],
     aggregator: 'max',
   });
@@ -73,7 +73,7 @@ export class Metrics {
     const series = this.#series;
     new Counter({
       name: 'postern_requests_total',
-      help: 'Requests answered.',
+      help: 'Completed requests.',
       labelNames: ['method', 'route', 'status', 'error'],
       registers: [this.#registry],
       collect() {
@@ -101,14 +101,14 @@ export class Metrics {
   }
 
   grantRevoked(reason: RevokedReason, count = 1): void {
-    this.#cuts.inc({ reason }, count);
+    this.#revoked.inc({ reason }, count);
   }
 
   databaseCompleted(operation: DatabaseOperation, seconds: number): void {
     this.#operations[operation].observe(seconds);
   }
 
-  /** Undefined when this process no longer counts them, so that an old figure is not taken for a new one. */
+  /** Undefined if this process no longer counts them: an old figure must not look current. */
   grantsCounted(live: number | undefined): void {
     if (live === undefined) {
       if (this.#liveGrantsKnown) this.#registry.removeSingleMetric('postern_grants_live');
@@ -124,7 +124,7 @@ export class Metrics {
     this.#logDropped.inc(count);
   }
 
-  /** For processes that serve together: this one's figures become a part of the whole. */
+  /** In a worker: the primary process adds up the metrics of all workers. */
   shareWithPrimary(): void {
     shareWithPrimary(this.#registry);
   }

@@ -4,10 +4,10 @@ import type { Observe } from '../store/drivers/observed-driver.ts';
 import type { Metrics } from './metrics.ts';
 import type { Tracer } from './tracer.ts';
 
-/** Those who watch a running Postern. Each is there only when the settings ask for it. */
+/** Metrics and traces. Each is present only if the settings enable it. */
 export type Observers = { readonly metrics?: Metrics; readonly tracer?: Tracer };
 
-/** Their code is loaded only when asked for: a start without them pays nothing. */
+/** Loads their code only if it is enabled, so that it costs nothing otherwise. */
 export async function loadObservers(config: Config, log: Logger): Promise<Observers> {
   return {
     ...(config.metricsPort !== undefined && { metrics: await loadMetrics() }),
@@ -28,12 +28,12 @@ async function loadTracer(settings: NonNullable<Config['traces']>, log: Logger):
   return new Tracer(new OtlpExporter(settings, log), settings.sampler);
 }
 
-/** What the database driver tells of each operation; undefined when nobody listens. */
+/** Measures each database operation; undefined if neither metrics nor traces are enabled. */
 export function observeDatabase({ metrics, tracer }: Observers): Observe | undefined {
   if (!metrics && !tracer) return undefined;
   return (operation) => {
     const startedAt = performance.now();
-    const span = tracer?.beginStep();
+    const span = tracer?.beginDatabaseSpan();
     return (failed) => {
       metrics?.databaseCompleted(operation, (performance.now() - startedAt) / 1000);
       if (span) tracer?.end(span, { name: `database ${operation}`, failed, attributes: {} });

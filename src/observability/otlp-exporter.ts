@@ -3,7 +3,7 @@ import type { TraceSettings } from '../trace-config.ts';
 
 export type Attributes = Record<string, string | number>;
 
-/** A span that has ended. Times are nanoseconds since 1970, written in decimal as OTLP's JSON wants them. */
+/** A completed span. Times are nanoseconds since 1970 in decimal, as OTLP's JSON requires. */
 export type EndedSpan = {
   readonly traceId: string;
   readonly spanId: string;
@@ -18,28 +18,34 @@ export type EndedSpan = {
 
 const MAX_QUEUE_LENGTH = 2_048;
 const MAX_BATCH_SIZE = 512;
-const TIMEOUT_MS = 10_000;
-const COMPLAIN_EVERY_MS = 60_000;
+const EXPORT_TIMEOUT_MS = 10_000;
+const REPORT_INTERVAL_MS = 60_000;
 const KIND = { server: 2, client: 3 } as const;
 const STATUS_ERROR = 2;
 
 /**
  * Sends spans to an OpenTelemetry collector, in OTLP over HTTP with JSON (docs/decisions/031-traces.md).
- * Never waited for by a request: what does not fit the queue, or the collector does not take, is dropped.
+ * No request waits for it: spans that do not fit into the queue, or that the collector rejects, are dropped.
+ * The log reports dropped spans at most once a minute.
  */
 export class OtlpExporter {
   readonly #settings: TraceSettings;
   readonly #log: Logger;
-  readonly #timer: NodeJS.Timeout;
+  readonly #exportTimer: NodeJS.Timeout;
+  readonly #reportTimer: NodeJS.Timeout;
   #queue: EndedSpan[] = [];
   #sending: Promise<void> = Promise.resolve();
   #dropped = 0;
-  #complainedAt = -Infinity;
+  #reportedAt = -Infinity;
 
   constructor(settings: TraceSettings, log: Logger) {
     this.#settings = settings;
     this.#log = log;
-    this.#timer = setInterval(() => this.#send(), settings.exportIntervalMs).unref();
+    this.#exportTimer = setInterval(() => this.#send(), settings.exportIntervalMs).unref();
+    this.#reportTimer = setInterval(
+      () => this.#reportDropped('the queue is full'),
+      REPORT_INTERVAL_MS,
+    ).unref();
   }
 
   add(span: EndedSpan): void {
@@ -51,14 +57,15 @@ export class OtlpExporter {
     if (this.#queue.length === MAX_BATCH_SIZE) this.#send();
   }
 
-  /** What is still queued goes out once more. */
+  /** Sends the spans that are still queued. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    clearInterval(this.#exportTimer);
+    clearInterval(this.#reportTimer);
     this.#send();
     await this.#sending;
   }
 
-  /** One batch after the other: a slow collector fills the queue, not the memory. */
+  /** One batch after the other, so that a slow collector does not make memory grow beyond the queue. */
   #send(): void {
     this.#sending = this.#sending.then(async () => {
       while (this.#queue.length > 0) {
@@ -76,24 +83,23 @@ export class OtlpExporter {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...headers },
         body: exportRequest(resource, batch),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: AbortSignal.timeout(EXPORT_TIMEOUT_MS),
       });
       await response.body?.cancel();
-      if (!response.ok) throw new Error(`it answered ${response.status}`);
+      if (!response.ok) throw new Error(`it responded with ${response.status}`);
       return true;
     } catch (error) {
       this.#dropped += batch.length;
-      this.#complain(error);
+      this.#reportDropped(error instanceof Error ? error.message : 'unknown');
       return false;
     }
   }
 
-  #complain(error: unknown): void {
+  #reportDropped(reason: string): void {
     const now = performance.now();
-    if (now - this.#complainedAt < COMPLAIN_EVERY_MS) return;
-    this.#complainedAt = now;
-    const reason = error instanceof Error ? error.message : 'unknown';
-    this.#log.warn({ reason, dropped: this.#dropped }, 'the trace collector did not take the spans');
+    if (this.#dropped === 0 || now - this.#reportedAt < REPORT_INTERVAL_MS) return;
+    this.#reportedAt = now;
+    this.#log.warn({ reason, dropped: this.#dropped }, 'spans for the trace collector were dropped');
     this.#dropped = 0;
   }
 }

@@ -1,14 +1,14 @@
 import type { Metric, MetricValueWithName, Registry } from 'prom-client';
 
 type Labels = Readonly<Record<string, string>>;
-export type TimingsOptions = {
+type TimingsOptions = {
   readonly name: string;
   readonly help: string;
-  /** Upper bounds in seconds, rising. */
+  /** Upper bounds of the buckets in seconds, ascending. */
   readonly bounds: readonly number[];
 };
 
-/** The timings of one combination of labels: a count a bucket, and their sum. */
+/** One combination of labels: a count per bucket, and the sum of all observations. */
 export class Timing {
   readonly labels: Labels;
   readonly counts: Float64Array;
@@ -31,8 +31,8 @@ export class Timing {
 
 /**
  * A histogram for the hot path. prom-client's own hashes the labels at every observation, even
- * through a child: some microseconds a request. Here an observation is an addition, and all
- * else is done when somebody scrapes (docs/decisions/030-metrics.md).
+ * through a child: some microseconds per request. Here an observation is an addition, and the
+ * rest happens at a scrape (docs/decisions/030-metrics.md).
  */
 export class Timings {
   readonly name: string;
@@ -46,11 +46,11 @@ export class Timings {
     this.name = name;
     this.help = help;
     this.#bounds = bounds;
-    // A registry asks its metrics for nothing but their name and this get(); the type wants one of its own classes.
+    // A registry only uses the name and get() of a metric, though its type requires one of its own classes.
     registry.registerMetric(this as unknown as Metric);
   }
 
-  /** Made once for each combination of labels and kept by the caller. */
+  /** Call once per combination of labels, and keep the result. */
   timing(labels: Labels): Timing {
     const timing = new Timing(labels, this.#bounds);
     this.#timings.push(timing);

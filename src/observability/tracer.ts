@@ -7,7 +7,7 @@ import type { Attributes, OtlpExporter } from './otlp-exporter.ts';
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 const SAMPLED = 1;
 
-/** A span under way. */
+/** A span in progress. */
 export type Span = {
   readonly traceId: string;
   readonly spanId: string;
@@ -16,9 +16,9 @@ export type Span = {
   readonly startNanos: string;
 };
 
-export type Ending = { readonly name: string; readonly attributes: Attributes; readonly failed: boolean };
+type SpanEnd = { readonly name: string; readonly attributes: Attributes; readonly failed: boolean };
 
-/** Spans of requests, and of what they ask of the database. */
+/** Creates spans for requests and for their database operations. */
 export class Tracer {
   readonly #exporter: OtlpExporter;
   readonly #sampler: Sampler;
@@ -29,19 +29,19 @@ export class Tracer {
     this.#sampler = sampler;
   }
 
-  /** Goes on with the caller's trace, or begins one. Undefined when this one is not to be taken. */
+  /** Continues the caller's trace, or begins a new one. Undefined if it is not sampled. */
   beginRequest(traceparent: string | undefined): Span | undefined {
     const [, traceId, parentSpanId, flags = '0'] = TRACEPARENT.exec(traceparent ?? '') ?? [];
     const parentSampled = (Number.parseInt(flags, 16) & SAMPLED) !== 0;
-    const taken =
+    const sampled =
       traceId !== undefined && this.#sampler.parentBased
         ? parentSampled
         : Math.random() < this.#sampler.ratio;
-    return taken ? begin(traceId ?? randomBytes(16).toString('hex'), parentSpanId, 'server') : undefined;
+    return sampled ? begin(traceId ?? randomBytes(16).toString('hex'), parentSpanId, 'server') : undefined;
   }
 
-  /** A step of the request in whose course this is called; undefined outside of one that is taken. */
-  beginStep(): Span | undefined {
+  /** A child of the current request's span; undefined outside of a sampled request. */
+  beginDatabaseSpan(): Span | undefined {
     const parent = this.#current.getStore();
     return parent && begin(parent.traceId, parent.spanId, 'client');
   }
@@ -50,8 +50,8 @@ export class Tracer {
     return this.#current.run(span, work);
   }
 
-  end(span: Span, ending: Ending): void {
-    this.#exporter.add({ ...span, ...ending, endNanos: nanos() });
+  end(span: Span, end: SpanEnd): void {
+    this.#exporter.add({ ...span, ...end, endNanos: nanos() });
   }
 
   stop(): Promise<void> {
@@ -63,5 +63,5 @@ function begin(traceId: string, parentSpanId: string | undefined, kind: Span['ki
   return { traceId, spanId: randomBytes(8).toString('hex'), parentSpanId, kind, startNanos: nanos() };
 }
 
-/** Microseconds are as fine as the clock is; the zeros make them nanoseconds without a BigInt. */
+/** The clock's resolution is microseconds; appending zeros gives nanoseconds without a BigInt. */
 const nanos = (): string => `${Math.round((performance.timeOrigin + performance.now()) * 1000)}000`;

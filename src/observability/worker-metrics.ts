@@ -1,15 +1,15 @@
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { MetricsSource } from './metrics-listener.ts';
 
-/** In a worker: hands its figures to the primary process whenever that asks. */
+/** In a worker: sends its metrics to the primary process on request. */
 export function shareWithPrimary(registry: Registry): void {
   AggregatorRegistry.setRegistries([registry]);
   new AggregatorRegistry();
 }
 
 /**
- * In the primary process: the figures of all its workers, added up. A scrape of one worker
- * would show a part, and each time another.
+ * In the primary process: the sum of all workers' metrics. A scrape of a single worker would show
+ * only a part, and a different one each time.
  */
 export function workerMetrics(): MetricsSource {
   const registry = new AggregatorRegistry();

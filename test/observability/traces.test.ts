@@ -94,7 +94,7 @@ test('the sampler decides, and the caller of a trace before it', async () => {
   assert.equal(await count('parentbased_traceidratio', '0'), 1);
 });
 
-test('a collector that refuses harms nothing and is complained of once', async () => {
+test('a collector that refuses spans harms nothing and is reported once', async () => {
   const { logged } = await traced(
     async (service) => {
       for (let i = 0; i < 520; i++) assert.equal((await service.get('/health')).status, 200);
@@ -104,7 +104,7 @@ test('a collector that refuses harms nothing and is complained of once', async (
   );
   const complaints = logged.filter((line) => line.includes('trace collector'));
   assert.equal(complaints.length, 1);
-  assert.match(complaints[0]!, /it answered 503/);
+  assert.match(complaints[0]!, /it responded with 503/);
 });
 
 test('the OTEL settings: off without an endpoint or when switched off, faults in words', () => {
