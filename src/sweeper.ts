@@ -2,33 +2,33 @@ import type { App } from './app.ts';
 import { newId } from './protocol/credentials.ts';
 import type { SweepPosition } from './store/grants.ts';
 
-const STEP_MS = 1_000;
-/** A consent form may be sent again for an hour; until then its grant must be known, though its code expired. */
-const KEPT_MS = 3600_000;
-const GRANTS_A_STEP = 1_000;
-/** One process sweeps at a time. When it is gone, another takes over after this. */
+const STEP_INTERVAL_MS = 1_000;
+const ROWS_PER_STEP = 1_000;
+/** A consent form may be submitted again for an hour: until then its grant must exist, even if the code expired. */
+const CONSENT_FORM_TTL_MS = 3600_000;
+/** One process sweeps at a time. If it dies, another one takes over when its lease has expired. */
 const LEASE = 'sweeper';
 const LEASE_MS = 30_000;
-const SECURITY_EVENTS_KEPT_MS = 180 * 24 * 3600_000;
-const REQUESTS_KEPT_MS = 30 * 24 * 3600_000;
-/** A whole month, with the day it begins in. */
-const USAGE_KEPT_MS = 32 * 24 * 3600_000;
+const SECURITY_EVENT_RETENTION_MS = 180 * 24 * 3600_000;
+const REQUEST_LOG_RETENTION_MS = 30 * 24 * 3600_000;
+/** A whole month, plus the day on which it begins. */
+const USAGE_RETENTION_MS = 32 * 24 * 3600_000;
 const START: SweepPosition = { userId: '', grantId: '' };
 
 /**
- * Removes what has expired, a small step at a time, so that no request ever waits for it.
- * It walks all grants round and round; at this pace ten million take less than three hours.
+ * Removes expired rows in small steps, so that no request waits for it. It passes over all grants
+ * again and again; ten million take less than three hours.
  */
 export class Sweeper {
   readonly #app: App;
   #position = START;
-  /** Live grants seen since the walk began. */
-  #live = 0;
+  /** Live grants counted in the current pass. */
+  #liveGrants = 0;
   #timer: NodeJS.Timeout | undefined;
   #step: Promise<unknown> = Promise.resolve();
   readonly #holder = newId();
-  #heldUntil = 0;
-  #askAgainAt = 0;
+  #leasedUntil = 0;
+  #renewAt = 0;
 
   constructor(app: App) {
     this.#app = app;
@@ -36,69 +36,69 @@ export class Sweeper {
 
   start(): void {
     this.#timer = setTimeout(() => {
-      this.#step = this.#stepIfOurs()
+      this.#step = this.#stepIfLeased()
         .catch((error) =>
-          this.#app.log.error({ err: error }, 'the sweeper failed; it goes on with the next step'),
+          this.#app.log.error({ err: error }, 'a step of the sweeper failed; the next step follows'),
         )
         .then(() => {
           if (this.#timer) this.start();
         });
-    }, STEP_MS).unref();
+    }, STEP_INTERVAL_MS).unref();
   }
 
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     await this.#step;
-    if (this.#heldUntil > 0) await this.#app.store.leases.release(LEASE, this.#holder).catch(() => {});
+    if (this.#leasedUntil > 0) await this.#app.store.leases.release(LEASE, this.#holder).catch(() => {});
   }
 
-  async #stepIfOurs(): Promise<void> {
+  async #stepIfLeased(): Promise<void> {
     if (await this.#holdsLease(this.#app.now())) await this.step();
   }
 
-  /** Asked for in good time before it ends, and where another process has it, no more often than that. */
+  /** Renews the lease well before it expires; if another process holds it, tries no more often than that. */
   async #holdsLease(now: number): Promise<boolean> {
-    if (now >= this.#askAgainAt) {
+    if (now >= this.#renewAt) {
       const until = now + LEASE_MS;
-      const ours = await this.#app.store.leases.take(LEASE, this.#holder, until, now);
-      this.#heldUntil = ours ? until : 0;
-      this.#askAgainAt = now + LEASE_MS / 3;
-      if (!ours) this.#forgetCount();
+      const leased = await this.#app.store.leases.take(LEASE, this.#holder, until, now);
+      this.#leasedUntil = leased ? until : 0;
+      this.#renewAt = now + LEASE_MS / 3;
+      if (!leased) this.#forgetCount();
     }
-    return now < this.#heldUntil;
+    return now < this.#leasedUntil;
   }
 
-  /** Another process counts now: what this one saw of the grants is only getting older. */
+  /** Another process sweeps and counts now: this one's count would only become outdated. */
   #forgetCount(): void {
     this.#position = START;
-    this.#live = 0;
+    this.#liveGrants = 0;
     this.#app.metrics?.grantsCounted(undefined);
   }
 
-  /** One step; true when it reached the end of the grants and starts over with the next. */
+  /** Returns true if this step completed a pass over all grants. */
   async step(): Promise<boolean> {
     const { store, config } = this.#app;
     const now = this.#app.now();
-    // The last access token of a grant may outlive its refresh token when the settings say so.
-    const expiredBefore = now - Math.max(config.accessTokenTtlMs, KEPT_MS);
-    const { next, live } = await store.grants.sweep(this.#position, GRANTS_A_STEP, expiredBefore, now);
+    // The settings may let the last access token of a grant outlive its refresh token.
+    const expiredBefore = now - Math.max(config.accessTokenTtlMs, CONSENT_FORM_TTL_MS);
+    const { next, live } = await store.grants.sweep(this.#position, ROWS_PER_STEP, expiredBefore, now);
     this.#position = next ?? START;
-    this.#live += live;
+    this.#liveGrants += live;
     if (!next) {
-      this.#app.metrics?.grantsCounted(this.#live);
-      this.#live = 0;
+      this.#app.metrics?.grantsCounted(this.#liveGrants);
+      this.#liveGrants = 0;
     }
-    await store.revokedAccessTokens.sweep(GRANTS_A_STEP, now);
-    await store.sessions.sweep(GRANTS_A_STEP, now);
-    await store.counters.sweep(GRANTS_A_STEP, now);
-    await store.signUps.sweep(GRANTS_A_STEP, now);
-    await store.mailLinks.sweep(GRANTS_A_STEP, now);
-    await store.securityEvents.sweep(GRANTS_A_STEP, now - SECURITY_EVENTS_KEPT_MS);
-    await store.requestLog.sweep(GRANTS_A_STEP, now - REQUESTS_KEPT_MS);
-    await store.incidents.sweep(GRANTS_A_STEP, now - REQUESTS_KEPT_MS);
-    await store.retiredSecrets.sweep(GRANTS_A_STEP, now - REQUESTS_KEPT_MS);
-    await store.usage.sweep(GRANTS_A_STEP, now - USAGE_KEPT_MS);
+    await store.revokedAccessTokens.sweep(ROWS_PER_STEP, now);
+    await store.sessions.sweep(ROWS_PER_STEP, now);
+    await store.counters.sweep(ROWS_PER_STEP, now);
+    await store.signUps.sweep(ROWS_PER_STEP, now);
+    await store.mailLinks.sweep(ROWS_PER_STEP, now);
+    await store.securityEvents.sweep(ROWS_PER_STEP, now - SECURITY_EVENT_RETENTION_MS);
+    await store.requestLog.sweep(ROWS_PER_STEP, now - REQUEST_LOG_RETENTION_MS);
+    await store.incidents.sweep(ROWS_PER_STEP, now - REQUEST_LOG_RETENTION_MS);
+    await store.retiredSecrets.sweep(ROWS_PER_STEP, now - REQUEST_LOG_RETENTION_MS);
+    await store.usage.sweep(ROWS_PER_STEP, now - USAGE_RETENTION_MS);
     return next === undefined;
   }
 }

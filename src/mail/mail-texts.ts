@@ -1,15 +1,15 @@
 import type { Mail } from './mailer.ts';
 
 /**
- * Every mail that Postern writes. Plain text, and nothing in it that somebody typed but the
- * address: a name in a mail to a stranger would let anybody send their own words in ours.
+ * All mails that Postern sends, in plain text. They contain nothing that a person typed except the
+ * address: a name would let anybody send text of their own to strangers.
  */
-const SIGNATURE = (site: string) => `\n-- \nPostern, ${site}\n`;
+const signature = (site: string) => `\n-- \nPostern, ${site}\n`;
 
 const mail = (to: string, site: string, subject: string, paragraphs: readonly string[]): Mail => ({
   to,
   subject,
-  text: `Hello,\n\n${paragraphs.join('\n\n')}\n${SIGNATURE(site)}`,
+  text: `Hello,\n\n${paragraphs.join('\n\n')}\n${signature(site)}`,
 });
 
 const IGNORE = 'If that was not you, you can ignore this mail: nothing happens without the link.';

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
 
 export type Mail = { readonly to: string; readonly subject: string; readonly text: string };
 
-/** What a mail is about: for the log, which never holds an address or a link. */
+/** For the log, which never contains an address or a link. */
 export type MailKind =
   | 'sign_up'
   | 'verify_email'
@@ -16,20 +16,21 @@ export type MailKind =
   | 'password_notice'
   | 'incident';
 
-/** Writes a mail, or finds that none is to be sent. It runs off the request path, as sending does. */
+/** Composes a mail, or returns undefined if none is to be sent. Runs after the response, as sending does. */
 export type Compose = () => Promise<Mail | undefined>;
 
 const MAX_WAITING = 1_000;
-const AT_ONCE = 4;
-const RETRY_MS = [5_000, 30_000, 120_000];
+const MAX_SENDING = 4;
+const RETRY_DELAYS_MS = [5_000, 30_000, 120_000];
 
 type Job = { readonly kind: MailKind; readonly compose: Compose; attempt: number };
+/** Returns the path of the file that a mail was written to, if it was. */
 type Deliver = (mail: Mail) => Promise<string | undefined>;
 
 /**
- * Sends mail after the request that asked for it was answered: no answer waits for a mail server, and
- * none takes longer because there is an account to write to. What cannot be sent is tried again a
- * few times and then given up: whoever waits for it asks for another.
+ * Sends mail after the response, so that no response waits for a mail server, and none takes longer
+ * because the account exists. A mail that cannot be sent is retried a few times and then dropped: the
+ * user can request another one.
  */
 export class Mailer {
   readonly #log: Logger;
@@ -40,7 +41,8 @@ export class Mailer {
 
   constructor(config: Config, log: Logger) {
     this.#log = log;
-    this.#deliver = config.smtpUrl === undefined ? toOutbox(config) : overSmtp(config, config.smtpUrl);
+    this.#deliver =
+      config.smtpUrl === undefined ? outboxDelivery(config) : smtpDelivery(config, config.smtpUrl);
   }
 
   post(kind: MailKind, compose: Compose): void {
@@ -52,7 +54,7 @@ export class Mailer {
     this.#next();
   }
 
-  /** Resolves when everything that is not waiting for another try was sent. */
+  /** Resolves when all mails are sent, except those that wait for a retry. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
@@ -64,7 +66,7 @@ export class Mailer {
   }
 
   #next(): void {
-    while (this.#running.size < AT_ONCE && this.#queue.length > 0) {
+    while (this.#running.size < MAX_SENDING && this.#queue.length > 0) {
       const work = this.#send(this.#queue.shift()!).then(() => {
         this.#running.delete(work);
         this.#next();
@@ -77,15 +79,15 @@ export class Mailer {
     try {
       const mail = await job.compose();
       if (!mail) return;
-      // A second try sends the same mail: composing anew would make a second link.
+      // A retry sends the same mail: composing it again would create a second link.
       const compose = async () => mail;
-      await this.#try({ ...job, compose }, mail);
+      await this.#attempt({ ...job, compose }, mail);
     } catch (error) {
-      this.#log.error({ mail: job.kind, err: error }, 'a mail could not be written');
+      this.#log.error({ mail: job.kind, err: error }, 'a mail could not be composed');
     }
   }
 
-  async #try(job: Job, mail: Mail): Promise<void> {
+  async #attempt(job: Job, mail: Mail): Promise<void> {
     try {
       const file = await this.#deliver(mail);
       if (file) this.#log.info({ mail: job.kind, file }, 'a mail was written to the outbox');
@@ -100,21 +102,21 @@ export class Mailer {
   }
 
   #retry(job: Job): void {
-    const wait = RETRY_MS[job.attempt];
-    if (wait === undefined) {
-      this.#log.error({ mail: job.kind }, 'a mail was given up');
+    const delayMs = RETRY_DELAYS_MS[job.attempt];
+    if (delayMs === undefined) {
+      this.#log.error({ mail: job.kind }, 'a mail was dropped after the last retry');
       return;
     }
     const timer = setTimeout(() => {
       this.#retries.delete(timer);
       this.#queue.push({ ...job, attempt: job.attempt + 1 });
       this.#next();
-    }, wait).unref();
+    }, delayMs).unref();
     this.#retries.add(timer);
   }
 }
 
-/** A mail server's words may repeat the address; its codes do not. */
+/** Only codes: the text of a mail server's error may contain the address. */
 function codeOf(error: unknown): string {
   const { code, responseCode } = error as { code?: string; responseCode?: number };
   return [code, responseCode].filter((part) => part !== undefined).join(' ') || 'unknown';
@@ -125,42 +127,42 @@ const message = (config: Config, { to, subject, text }: Mail) => ({
   to: { name: '', address: to },
   subject,
   text,
-  // RFC 3834: holidays and the like need not answer.
+  // Suppresses automatic replies (RFC 3834).
   headers: { 'Auto-Submitted': 'auto-generated' },
 });
 
-/** Loaded with the first mail: the start need not wait for it, and many a process never sends one. */
+/** Loaded with the first mail: it would slow down the start, and many processes never send one. */
 const loadNodemailer = async () => (await import('nodemailer')).default;
 
-function atFirstUse<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
+function once<T>(create: () => Promise<T>): () => Promise<T> {
+  let created: Promise<T> | undefined;
   return () => {
-    made ??= make();
-    return made;
+    created ??= create();
+    return created;
   };
 }
 
-function overSmtp(config: Config, url: string): Deliver {
+function smtpDelivery(config: Config, url: string): Deliver {
   const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 };
   const options = { url, pool: true, maxConnections: 2, ...timeouts } as const;
-  const transport = atFirstUse(async () => (await loadNodemailer()).createTransport(options));
+  const transport = once(async () => (await loadNodemailer()).createTransport(options));
   return async (mail) => {
     await (await transport()).sendMail(message(config, mail));
     return undefined;
   };
 }
 
-/** Without a mail server: each mail is a file that only the service's own account can read. */
-function toOutbox(config: Config): Deliver {
+/** Without a mail server, each mail becomes a file that only the service's account can read. */
+function outboxDelivery(config: Config): Deliver {
   const folder = join(config.dataDir, 'outbox');
   const options = { streamTransport: true, buffer: true, newline: 'unix' } as const;
-  const transport = atFirstUse(async () => (await loadNodemailer()).createTransport(options));
+  const transport = once(async () => (await loadNodemailer()).createTransport(options));
   return async (mail) => {
     const { message: content } = await (await transport()).sendMail(message(config, mail));
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const time = new Date().toISOString().replaceAll(/[:.]/g, '-');
     const path = join(folder, `${time}-${randomBytes(4).toString('hex')}.eml`);
-    // Whoever watches the folder never finds half a mail.
+    // Renamed when complete, so that a program that watches the folder never reads half a mail.
     await writeFile(`${path}.part`, content as Buffer, { mode: 0o600 });
     await chmod(`${path}.part`, 0o600);
     await rename(`${path}.part`, path);

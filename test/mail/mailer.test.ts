@@ -74,7 +74,7 @@ test('a refusal is logged without the address, and does not stop the next mail',
   await mailer.stop();
   server.close();
   assert.ok(logged.some((line) => line.includes('a mail was not sent') && line.includes('451')));
-  assert.ok(logged.some((line) => line.includes('a mail could not be written')));
+  assert.ok(logged.some((line) => line.includes('a mail could not be composed')));
   assert.doesNotMatch(logged.join(''), /ada@|secret-token/);
 });
 
