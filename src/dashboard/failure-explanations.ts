@@ -27,7 +27,7 @@ type Explanation<R extends FailureReason> = {
   readonly fix: Phrase<R>;
 };
 
-/** What the dashboard says about each reason. A reason without an explanation does not compile. */
+/** The dashboard's texts on each reason. A reason without an explanation does not compile. */
 const EXPLANATIONS: { readonly [R in FailureReason]: Explanation<R> } = {
   // ---- the shape of a request
   content_type: {

@@ -1,6 +1,7 @@
 import { messagePage } from '../pages/message.ts';
 import { BODY_TOO_LARGE, METHOD_NOT_ALLOWED, NOT_FOUND, protocolError } from '../protocol/errors.ts';
 import type { Diagnostics } from '../request-log/diagnostics.ts';
+import { notFoundResponse } from './error-pages.ts';
 import { htmlResponse } from './html-response.ts';
 import type { HttpRequest } from './request.ts';
 import { errorResponse, type HttpResponse, withHeaders } from './response.ts';
@@ -21,7 +22,7 @@ export class ErrorResponses {
 
   notFound({ path }: HttpRequest): HttpResponse {
     if (!this.#isPage(path)) return errorResponse(protocolError('invalid_request', NOT_FOUND, 404));
-    return htmlResponse(messagePage({ title: 'Page not found', paragraphs: [NOT_FOUND] }), { status: 404 });
+    return notFoundResponse();
   }
 
   malformedPath(request: HttpRequest): HttpResponse {

@@ -7,7 +7,7 @@ export async function health(app: App): Promise<HttpResponse> {
     await app.store.ping();
     return jsonResponse('{"status":"ok"}');
   } catch (error) {
-    app.log.error({ err: error }, 'the database does not response');
+    app.log.error({ err: error }, 'the database does not respond');
     return errorResponse('temporarily_unavailable', { reason: 'database_unavailable' });
   }
 }

@@ -6,8 +6,8 @@ import { scopeNames } from '../protocol/scope.ts';
 const CLIENT_AUTHENTICATION = ['client_secret_post', 'client_secret_basic'];
 
 /**
- * GET /.well-known/oauth-authorization-server (RFC 8414), for the libraries of applications.
- * Introspection is not announced here: it refuses every application (docs/introspection.md).
+ * GET /.well-known/oauth-authorization-server (protocol 4.7, RFC 8414), for applications' client libraries.
+ * Introspection is not announced: it refuses every application (docs/introspection.md).
  */
 export function metadata(app: App): HttpResponse {
   const { baseUrl } = app.config;

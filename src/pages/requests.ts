@@ -9,7 +9,7 @@ export type RequestsProps = {
   readonly clientId: string;
   readonly name: string;
   readonly entries: readonly (LogEntry & { readonly title: string })[];
-  /** What was chosen, by the names of the form's fields. */
+  /** The current filter, by field name. */
   readonly chosen: Readonly<Record<'outcome' | 'endpoint' | 'time', string>>;
   readonly filtered: boolean;
   /** The address of the next page, when there is one. */

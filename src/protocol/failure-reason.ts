@@ -92,7 +92,7 @@ type TokenReuse =
 
 export type CredentialKind = 'code' | 'refresh_token' | 'access_token' | 'client_secret';
 
-/** What a successful request did. */
+/** Results of successful requests. */
 export type SuccessReason =
   | 'consent_shown'
   | 'code_issued'

@@ -2,7 +2,7 @@ import type { GrantRef } from '../protocol/credentials.ts';
 import type { Failure, SuccessReason } from '../protocol/failure-reason.ts';
 
 /**
- * What a handler reports about a request besides its response. The access log, metrics and traces see `clientId` and
+ * Facts that a handler reports about a request besides its response. The access log, metrics and traces see `clientId` and
  * the reason only. The rest may repeat what was sent, and goes to the application's own request log.
  */
 export type Diagnostics = {

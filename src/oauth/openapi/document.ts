@@ -11,7 +11,7 @@ const DESCRIPTION =
   '(RFC 7636), mandatory for every application. Refresh tokens rotate; one that is presented twice is taken for stolen ' +
   'and cuts the whole session. A wrong method is answered with 405 and an Allow header.';
 
-/** The interface for applications, told once: /openapi.json is this document and /docs is made of it. */
+/** The interface for applications, stated once: /openapi.json serves this document, and /docs renders it. */
 export const openApiDocument = (baseUrl: string): ApiDocument => ({
   openapi: '3.1.1',
   info: {
@@ -38,13 +38,13 @@ export const openApiDocument = (baseUrl: string): ApiDocument => ({
 
 const PUBLIC = { 'cache-control': 'public, max-age=300' };
 
-/** GET /openapi.json: public, so that tools in a browser may read it from anywhere. */
+/** GET /openapi.json. CORS, so that browser-based API tools can read it. */
 export function openapi(app: App): HttpResponse {
   const body = JSON.stringify(openApiDocument(app.config.baseUrl));
   return withHeaders(jsonResponse(body), { ...PUBLIC, 'access-control-allow-origin': '*' });
 }
 
-/** GET /docs: the same for a person. */
+/** GET /docs: the same document as a page. */
 export function docs(app: App): HttpResponse {
   return htmlResponse(referencePage(openApiDocument(app.config.baseUrl)), { headers: PUBLIC });
 }

@@ -15,7 +15,7 @@ const limitHeaders = (required: boolean): Record<string, Header> => ({
   'RateLimit-Reset': header('Seconds until the window ends.', required, 'integer'),
 });
 
-/** Every request that names a client counts and says what is left; one that names none cannot. */
+/** Every request that names a client counts, and its response says what is left (protocol 8.1). */
 export const LIMITED = limitHeaders(true);
 export const LIMITED_IF_NAMED = limitHeaders(false);
 
@@ -33,7 +33,7 @@ export function success(
   };
 }
 
-/** One status with an example for each error that has it, in the very words that are sent. */
+/** A status with one example per error, in the very words that are sent. */
 export function failure(
   description: string,
   errors: Readonly<Record<string, readonly [ProtocolError, cause: string]>>,
@@ -92,7 +92,6 @@ export const INVALID_TOKEN = failure(
   },
 );
 
-/** A page that a person reads. */
 export const htmlPage = (description: string): Response => ({
   description,
   content: { 'text/html': { schema: { type: 'string' } } },
@@ -102,7 +101,7 @@ const CALLBACK = 'https://app.example/callback';
 const ISSUER = { iss: 'https://id.example' };
 const WHY = 'https://id.example/errors/0mzx3k2a1003f9c04d7a51e';
 
-/** Back to the application: with a code, or with each of the errors that the redirect can carry. */
+/** A redirect to the application, with a code or with one of the errors. */
 export function redirection(
   description: string,
   errors: Readonly<Partial<Record<ErrorCode, string>>>,

@@ -3,7 +3,7 @@ import type { Schema } from '../../protocol/openapi-document.ts';
 import { PROFILE_FIELDS, type ProfileField } from '../../protocol/profile.ts';
 import { scopeNames } from '../../protocol/scope.ts';
 
-/** The codes an application can meet in a JSON body (spec 7). */
+/** Error codes that an application can receive in a JSON body (protocol 7). */
 const ERROR_CODES: readonly ErrorCode[] = [
   'invalid_request',
   'invalid_client',
@@ -25,7 +25,7 @@ const string = (description: string, more: Partial<Schema> = {}): Schema => ({
 
 const SCOPE = string(`Names separated by spaces: ${scopeNames().join(', ')}.`);
 
-/** Either here or in an HTTP Basic header, never both. */
+/** In the body or in an HTTP Basic header, never in both (RFC 6749 2.3). */
 const CLIENT = {
   client_id: string('Application identifier. Required unless sent by HTTP Basic.', { maxLength: 64 }),
   client_secret: string('Application secret. Required unless sent by HTTP Basic.'),
