@@ -81,8 +81,8 @@ ${QUICK_STARTS.map(item)}</div>
 }
 
 /**
- * `{{name}}` stands inside quotes, a list as one such string per entry. Libraries refuse plain http unless told
- * otherwise, so `{{#plain_http}}…{{/plain_http}}` is left in only for such a base URL: trying out on one's own machine.
+ * `{{name}}` stands inside quotes, a list as one such string per entry. Libraries refuse plain http by default, so
+ * `{{#plain_http}}…{{/plain_http}}` allows it, but only for such a base URL (a server on the developer's machine).
  */
 function filled({ template, quoting: { quote, escaped } }: QuickStart, props: QuickStartProps): string {
   const values = valuesOf(props);
