@@ -72,39 +72,12 @@ export class Command {
   }
 }
 
-/** `bin/postern serve` as a separate process. */
-export class PosternProcess {
+/** Requests to a Postern that runs as a separate process. */
+export class PosternClient {
   readonly url: string;
-  readonly port: number;
-  readonly command: Command;
 
-  private constructor(command: Command, port: number) {
-    this.command = command;
-    this.port = port;
-    this.url = `http://127.0.0.1:${port}`;
-  }
-
-  static async start(settings: Record<string, string>): Promise<PosternProcess> {
-    for (let attempt = 1; ; attempt++) {
-      const port = await freePort();
-      const command = new Command(['serve'], { POSTERN_PORT: String(port), ...settings });
-      if (await isListening(command)) return new PosternProcess(command, port);
-      const { code, stderr } = await command.end();
-      // Another process may have taken the port in the meantime.
-      if (attempt === 3 || !stderr.includes('is in use')) assert.fail(`serve ended with ${code}: ${stderr}`);
-    }
-  }
-
-  /** SIGKILL, like a crash. */
-  async kill(): Promise<void> {
-    this.command.child.kill('SIGKILL');
-    await this.command.ended;
-  }
-
-  /** SIGTERM, like an operator. */
-  async stop(): Promise<Ended> {
-    this.command.child.kill('SIGTERM');
-    return this.command.end();
+  constructor(url: string) {
+    this.url = url;
   }
 
   async get(path: string, headers: Record<string, string> = {}): Promise<Reply> {
@@ -134,6 +107,41 @@ export class PosternProcess {
 
   userinfo(accessToken: string): Promise<Reply> {
     return this.get('/oauth/userinfo', { authorization: `Bearer ${accessToken}` });
+  }
+}
+
+/** `bin/postern serve` as a separate process. */
+export class PosternProcess extends PosternClient {
+  readonly port: number;
+  readonly command: Command;
+
+  private constructor(command: Command, port: number) {
+    super(`http://127.0.0.1:${port}`);
+    this.command = command;
+    this.port = port;
+  }
+
+  static async start(settings: Record<string, string>): Promise<PosternProcess> {
+    for (let attempt = 1; ; attempt++) {
+      const port = await freePort();
+      const command = new Command(['serve'], { POSTERN_PORT: String(port), ...settings });
+      if (await isListening(command)) return new PosternProcess(command, port);
+      const { code, stderr } = await command.end();
+      // Another process may have taken the port in the meantime.
+      if (attempt === 3 || !stderr.includes('is in use')) assert.fail(`serve ended with ${code}: ${stderr}`);
+    }
+  }
+
+  /** SIGKILL, like a crash. */
+  async kill(): Promise<void> {
+    this.command.child.kill('SIGKILL');
+    await this.command.ended;
+  }
+
+  /** SIGTERM, like an operator. */
+  async stop(): Promise<Ended> {
+    this.command.child.kill('SIGTERM');
+    return this.command.end();
   }
 }
 
