@@ -37,7 +37,9 @@ export const showConnections = requireUser(async (app, { user, frame, browser, h
 
 export const showDisconnect = requireUser(async (app, request): Promise<HttpResponse> => {
   const clientId = clientIdOf(request);
-  const connection = (await listConnections(app, request.user.id)).find((one) => one.clientId === clientId);
+  const connection = (await listConnections(app, request.user.id)).find(
+    (candidate) => candidate.clientId === clientId,
+  );
   if (!connection) return notFoundInAccount();
   return htmlResponse(disconnectPage({ frame: request.frame, connection, now: app.now() }), {
     headers: request.browser.headers(),

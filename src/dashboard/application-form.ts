@@ -17,7 +17,6 @@ type Fields = ReadonlyMap<string, string>;
 
 const MAX_ERRORS = 20;
 
-/** What the form of a new application holds. */
 export const BLANK: ApplicationInput = {
   name: '',
   homepageUrl: '',
@@ -44,7 +43,7 @@ export function inputOf({
   };
 }
 
-/** Reads an application's settings; a field that was not sent is as in `before`. All mistakes at once. */
+/** Reports all errors at once. A field that was not sent keeps its value in `before`. */
 export function readApplicationForm(form: Fields, before: ApplicationInput): ReadForm {
   const input: ApplicationInput = {
     name: (form.get('name') ?? before.name).trim(),
@@ -60,7 +59,7 @@ export function readApplicationForm(form: Fields, before: ApplicationInput): Rea
     redirectUris: redirectUriErrors(lines),
     scopes: faults(scope === NO_SCOPE ? 'Choose at least one that is required or optional.' : undefined),
   };
-  if (Object.values(errors).some((found) => found.length > 0)) return { input, errors };
+  if (Object.values(errors).some((messages) => messages.length > 0)) return { input, errors };
   const changes: SettingsInput = {
     name: input.name,
     homepageUrl: input.homepageUrl || null,
@@ -85,7 +84,7 @@ function scopeWhere({ scopes }: ApplicationInput, chosen: (use: ScopeUse) => boo
   return unionOf(allScopes().filter(({ name }) => chosen(scopes.get(name) ?? 'none')));
 }
 
-/** A browser follows it, so it keeps to the same rules as what a browser is redirected to. */
+/** A link that users follow, so the rules are those of redirect URIs. */
 function homepageFault(url: string): string | undefined {
   const words = url === '' ? undefined : redirectUriFaultInWords(url);
   return words && `The home page ${words}.`;
@@ -93,7 +92,7 @@ function homepageFault(url: string): string | undefined {
 
 type Line = { readonly number: number; readonly uri: string };
 
-/** Empty lines are nothing, but they count: a mistake is named by the line a person sees. */
+/** Empty lines are skipped but counted: errors name the line that the developer sees. */
 function readLines(text: string): Line[] {
   return text
     .split('\n')
@@ -104,7 +103,7 @@ function readLines(text: string): Line[] {
 function redirectUriErrors(lines: readonly Line[]): string[] {
   if (lines.length === 0) return ['Enter at least one redirect URI.'];
   const firstLineOf = new Map<string, number>();
-  const found = lines.flatMap(({ number, uri }) => {
+  const errors = lines.flatMap(({ number, uri }) => {
     const words = redirectUriFaultInWords(uri);
     if (words) return [`Line ${number} ${words}.`];
     const first = firstLineOf.get(uri);
@@ -112,5 +111,5 @@ function redirectUriErrors(lines: readonly Line[]): string[] {
     firstLineOf.set(uri, number);
     return [];
   });
-  return [...faults(redirectUriCountFault(lines.length)), ...found.slice(0, MAX_ERRORS)];
+  return [...faults(redirectUriCountFault(lines.length)), ...errors.slice(0, MAX_ERRORS)];
 }

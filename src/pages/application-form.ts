@@ -4,20 +4,18 @@ import { type Html, html } from './html.ts';
 import { field, textArea } from './parts.ts';
 
 export const SCOPE_USES = ['required', 'optional', 'none'] as const;
-/** How an application uses a scope. */
 export type ScopeUse = (typeof SCOPE_USES)[number];
 
-/** An application's settings as they stand in the form, right or wrong. */
+/** An application's settings as typed, valid or not. */
 export type ApplicationInput = {
   readonly name: string;
   readonly homepageUrl: string;
-  /** One a line. */
+  /** One per line. */
   readonly redirectUris: string;
   /** By the name of the scope. */
   readonly scopes: ReadonlyMap<string, ScopeUse>;
 };
 
-/** What is wrong, by field. */
 export type ApplicationErrors = {
   readonly name: readonly string[];
   readonly homepageUrl: readonly string[];
@@ -25,9 +23,8 @@ export type ApplicationErrors = {
   readonly scopes: readonly string[];
 };
 
-const USE_WORDS: Record<ScopeUse, string> = { required: 'Required', optional: 'Optional', none: 'Not used' };
+const USE_LABELS: Record<ScopeUse, string> = { required: 'Required', optional: 'Optional', none: 'Not used' };
 
-/** The fields of an application, the same when it is made and when it is changed. */
 export function applicationFields(input: ApplicationInput, errors?: ApplicationErrors): Html {
   return html`${field({
     name: 'name',
@@ -68,7 +65,7 @@ const scopesInvalid = (errors: ApplicationErrors | undefined): boolean => (error
 
 function scopeChoice({ name, formTitle, formDetail }: Scope, chosen: ScopeUse): Html {
   const option = (use: ScopeUse) =>
-    html`<label class="choice"><input type="radio" name="scope_${name}" value="${use}"${use === chosen && html` checked`}> ${USE_WORDS[use]}</label>\n`;
+    html`<label class="choice"><input type="radio" name="scope_${name}" value="${use}"${use === chosen && html` checked`}> ${USE_LABELS[use]}</label>\n`;
   return html`<fieldset class="choices">
 <legend>${formTitle} <span class="muted">${formDetail}</span></legend>
 ${SCOPE_USES.map(option)}</fieldset>

@@ -4,7 +4,7 @@ import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
 import { ago, csrfField, emptyState, listed, moment, notice } from './parts.ts';
 
-/** Name and site are unknown when the application was deleted: then nothing can act for the user any more. */
+/** Name and site are unknown when the application was deleted. */
 export type ConnectedApplication = Connection & {
   readonly name: string | undefined;
   readonly site: string | undefined;
@@ -33,12 +33,12 @@ export function connectionsPage({ frame, connections, done, now }: ConnectionsPr
 <p class="muted">Applications that you allowed to use your account.</p></div>
 ${done === 'disconnected' && notice('success', 'Disconnected. From now on it can no longer use your account.')}
 <section class="panel" aria-label="Connected applications">
-${connections.length > 0 ? html`<ul class="list">\n${connections.map((one) => item(one, now))}</ul>` : nothing()}
+${connections.length > 0 ? html`<ul class="list">\n${connections.map((connection) => item(connection, now))}</ul>` : noConnections()}
 </section>`,
   );
 }
 
-const nothing = (): Html =>
+const noConnections = (): Html =>
   emptyState(
     'Nothing is connected',
     'When you allow an application to use your account, it appears here, and you can disconnect it at any time.',

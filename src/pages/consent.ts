@@ -6,16 +6,16 @@ import { csrfField } from './parts.ts';
 
 type ConsentProps = {
   readonly applicationName: string;
-  /** Where it says that it is at home. Nobody checked. */
+  /** Host of its home page, which nobody checked. */
   readonly claimedSite: string | undefined;
-  /** The domain of its owner's address, when that was proven. */
+  /** The domain of its owner's address, if that is verified. */
   readonly ownerDomain: string | undefined;
   readonly user: Profile;
   readonly scope: ScopeSet;
   readonly optionalScope: ScopeSet;
-  /** Where the browser goes next. */
+  /** The host that the browser is redirected to. */
   readonly redirectHost: string;
-  /** The request being answered, signed for this browser session. */
+  /** The pending authorization request, signed for this session. */
   readonly request: string;
   readonly csrfToken: string;
   readonly switchAccountTo: string;
@@ -33,7 +33,7 @@ export function consentPage(props: ConsentProps): Html {
 <input type="hidden" name="request" value="${request}">
 <p>It will be able to read:</p>
 <ul class="scopes">
-${scopesIn(scope).map((one) => item(one, props))}</ul>
+${scopesIn(scope).map((requested) => item(requested, props))}</ul>
 <div class="actions even">
 <button name="decision" value="deny">Deny</button>
 <button class="primary" name="decision" value="allow">Allow</button>
@@ -49,7 +49,7 @@ ${csrfField(csrfToken)}
   );
 }
 
-/** The host that the answer goes to is checked, the owner's domain where it was proven; the rest is what it says of itself. */
+/** Verified facts first: the redirect host and, if verified, the owner's domain. The home page is the application's own claim. */
 function provenance({ redirectHost, claimedSite, ownerDomain }: ConsentProps): Html {
   const claim =
     claimedSite !== undefined &&
@@ -62,7 +62,7 @@ function provenance({ redirectHost, claimedSite, ownerDomain }: ConsentProps): H
 
 function item(scope: Scope, { user, optionalScope }: ConsentProps): Html {
   const { name, bit, consentTitle } = scope;
-  const values = ownValues(valuesOf(user, scope));
+  const values = valueList(valuesOf(user, scope));
   if (!includes(optionalScope, bit))
     return html`<li><strong>${consentTitle}</strong>${values}</li>
 `;
@@ -85,8 +85,8 @@ function shownValue(user: Profile, property: keyof Profile): string | null {
   return value === null ? null : String(value);
 }
 
-/** What is not known yet is read as well once it is there, so it is named too. */
-function ownValues(values: readonly Value[]): Html {
+/** Names unset fields too: the application can read them as soon as they are set. */
+function valueList(values: readonly Value[]): Html {
   const unset = values.filter(([, value]) => value === null).map(([label]) => label);
   return html`<dl class="values">${values.map(
     ([label, value]) => value !== null && html`<div><dt>Your ${label}:</dt> <dd>${value}</dd></div>\n`,
