@@ -1,3 +1,5 @@
+import { MIN_PASSWORD_LENGTH } from '../passwords/password-rules.ts';
+import { MAX_EMAIL_LENGTH } from '../protocol/email-address.ts';
 import { EDITABLE_FIELDS, type ProfileFaults, type ProfileInput } from '../protocol/profile.ts';
 import type { User } from '../store/users.ts';
 import { type ActivityProps, activityPanel, type SessionsProps, sessionsPanel } from './account-activity.ts';
@@ -127,7 +129,7 @@ function emailPanel({ frame, user, newEmail, faults: { email: faults = {} } }: A
 <summary>Change the address</summary>
 <form class="stack narrow" method="post" action="/account/email">
 ${csrfField(frame.csrfToken)}
-${field({ name: 'email', id: 'new-email', label: 'New e-mail', type: 'email', value: newEmail, autocomplete: 'email', required: true, maxLength: 254, hint: 'We send a link there. Your address changes when you open it.', errors: list(faults.email) })}
+${field({ name: 'email', id: 'new-email', label: 'New e-mail', type: 'email', value: newEmail, autocomplete: 'email', required: true, maxLength: MAX_EMAIL_LENGTH, hint: 'We send a link there. Your address changes when you open it.', errors: list(faults.email) })}
 ${field({ name: 'current_password', id: 'email-password', label: 'Your password', type: 'password', autocomplete: 'current-password', required: true, errors: list(faults.current) })}
 <div class="actions"><button>Change address</button></div>
 </form>
@@ -145,7 +147,7 @@ function passwordPanel({ frame, user, faults: { password: faults = {} } }: Accou
 ${csrfField(frame.csrfToken)}
 <input class="visually-hidden" type="email" name="email" value="${user.email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
 ${field({ name: 'current_password', label: 'Current password', type: 'password', autocomplete: 'current-password', required: true, errors: list(faults.current) })}
-${field({ name: 'new_password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, minLength: 8, hint: PASSWORD_HINT, errors: list(faults.next) })}
+${field({ name: 'new_password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, minLength: MIN_PASSWORD_LENGTH, hint: PASSWORD_HINT, errors: list(faults.next) })}
 <div class="actions"><button>Change password</button></div>
 </form>`,
   );

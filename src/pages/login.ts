@@ -1,3 +1,4 @@
+import { MAX_EMAIL_LENGTH } from '../protocol/email-address.ts';
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
 import { csrfField, field, notice } from './parts.ts';
@@ -29,7 +30,7 @@ ${error ? notice('error', error) : doneText && notice('success', doneText)}
 <form class="stack" method="post" action="/login">
 ${csrfField(csrfToken)}
 <input type="hidden" name="return_to" value="${returnTo}">
-${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocomplete: 'username', required: true, maxLength: 254, autofocus: email === '' })}
+${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocomplete: 'username', required: true, maxLength: MAX_EMAIL_LENGTH, autofocus: email === '' })}
 ${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: email !== '' })}
 <div class="actions even"><button class="primary">Sign in</button></div>
 </form>`,

@@ -1,3 +1,5 @@
+import { MIN_PASSWORD_LENGTH } from '../passwords/password-rules.ts';
+import { MAX_EMAIL_LENGTH } from '../protocol/email-address.ts';
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
 import { csrfField, field } from './parts.ts';
@@ -16,7 +18,7 @@ export function forgotPasswordPage({ csrfToken, email, fault }: ForgotPasswordPr
 <p>Tell us your e-mail address, and we send you a link to choose a new one.</p>
 <form class="stack" method="post" action="/forgot-password">
 ${csrfField(csrfToken)}
-${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocomplete: 'username', required: true, maxLength: 254, autofocus: true, errors: fault ? [fault] : [] })}
+${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocomplete: 'username', required: true, maxLength: MAX_EMAIL_LENGTH, autofocus: true, errors: fault ? [fault] : [] })}
 <div class="actions even"><button class="primary">Send the link</button></div>
 </form>`,
     html`Remembered it? <a href="/login">Sign in</a>`,
@@ -39,7 +41,7 @@ export function resetPasswordPage({ csrfToken, token, email, fault }: ResetPassw
 ${csrfField(csrfToken)}
 <input type="hidden" name="token" value="${token}">
 <input class="visually-hidden" type="email" name="email" value="${email}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
-${field({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, minLength: 8, autofocus: true, hint: PASSWORD_HINT, errors: fault ? [fault] : [] })}
+${field({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', required: true, minLength: MIN_PASSWORD_LENGTH, autofocus: true, hint: PASSWORD_HINT, errors: fault ? [fault] : [] })}
 <div class="actions even"><button class="primary">Change the password</button></div>
 </form>`,
   );

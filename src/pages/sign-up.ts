@@ -1,3 +1,6 @@
+import { MIN_PASSWORD_LENGTH } from '../passwords/password-rules.ts';
+import { MAX_EMAIL_LENGTH } from '../protocol/email-address.ts';
+import { MAX_NAME_LENGTH } from '../protocol/name.ts';
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
 import { csrfField, field, notice } from './parts.ts';
@@ -17,8 +20,7 @@ type SignUpProps = {
 
 const list = (fault: string | undefined): string[] => (fault === undefined ? [] : [fault]);
 
-export const PASSWORD_HINT =
-  '8 characters or more. A few unrelated words are easy to remember and hard to guess.';
+export const PASSWORD_HINT = `${MIN_PASSWORD_LENGTH} characters or more. A few unrelated words are easy to remember and hard to guess.`;
 
 export function signUpPage({ csrfToken, name, email, faults }: SignUpProps): Html {
   return gateLayout(
@@ -26,9 +28,9 @@ export function signUpPage({ csrfToken, name, email, faults }: SignUpProps): Htm
     html`<h1>Create an account</h1>
 <form class="stack" method="post" action="/signup">
 ${csrfField(csrfToken)}
-${field({ name: 'name', label: 'Name', value: name, autocomplete: 'name', required: true, maxLength: 80, autofocus: !Object.values(faults).some(Boolean), errors: list(faults.name) })}
-${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocomplete: 'username', required: true, maxLength: 254, errors: list(faults.email) })}
-${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password', required: true, minLength: 8, hint: PASSWORD_HINT, errors: list(faults.password) })}
+${field({ name: 'name', label: 'Name', value: name, autocomplete: 'name', required: true, maxLength: MAX_NAME_LENGTH, autofocus: !Object.values(faults).some(Boolean), errors: list(faults.name) })}
+${field({ name: 'email', label: 'E-mail', type: 'email', value: email, autocomplete: 'username', required: true, maxLength: MAX_EMAIL_LENGTH, errors: list(faults.email) })}
+${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'new-password', required: true, minLength: MIN_PASSWORD_LENGTH, hint: PASSWORD_HINT, errors: list(faults.password) })}
 <div class="actions even"><button class="primary">Create account</button></div>
 </form>`,
     html`Have an account? <a href="/login">Sign in</a>`,

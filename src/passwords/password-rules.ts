@@ -1,6 +1,6 @@
 import { isCommonPassword } from './common-passwords.ts';
 
-const MIN_PASSWORD_LENGTH = 8;
+export const MIN_PASSWORD_LENGTH = 8;
 export const MAX_PASSWORD_LENGTH = 128;
 
 /** Characters a password must have beside the user's own words. */
