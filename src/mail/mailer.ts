@@ -7,7 +7,7 @@ import type { Config } from '../config.ts';
 export type Mail = { readonly to: string; readonly subject: string; readonly text: string };
 
 /** For the log, which never contains an address or a link. */
-export type MailKind =
+type MailKind =
   | 'sign_up'
   | 'verify_email'
   | 'reset_password'
@@ -17,7 +17,7 @@ export type MailKind =
   | 'incident';
 
 /** Composes a mail, or returns undefined if none is to be sent. Runs after the response, as sending does. */
-export type Compose = () => Promise<Mail | undefined>;
+type Compose = () => Promise<Mail | undefined>;
 
 const MAX_WAITING = 1_000;
 const MAX_SENDING = 4;

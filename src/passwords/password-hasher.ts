@@ -14,14 +14,10 @@ const TAG_BYTES = 32;
 /** Verified when the user does not exist, so that both responses take the same time. */
 const DECOY_HASH = `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${LANES}$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
-/** Too many passwords are waiting to be hashed: the response is 503, so that memory and waiting times stay bounded. */
-export class PasswordsBusy extends TemporarilyUnavailable {
-  override readonly name = 'PasswordsBusy';
-}
-
 /**
  * Argon2id off the event loop, a bounded number at once: each hash takes 19 MiB and a core for
- * some tens of milliseconds, so a flood of sign-ins must not exhaust the machine.
+ * some tens of milliseconds, so a flood of sign-ins must not exhaust the machine. Beyond a bounded
+ * queue it throws TemporarilyUnavailable.
  */
 export class PasswordHasher {
   readonly #maxRunning: number;
@@ -77,7 +73,7 @@ export class PasswordHasher {
       return;
     }
     if (this.#waiting.length >= this.#maxWaiting)
-      throw new PasswordsBusy('too many passwords are waiting to be checked');
+      throw new TemporarilyUnavailable('too many passwords are waiting to be hashed');
     await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 

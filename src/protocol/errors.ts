@@ -69,7 +69,7 @@ export function protocolError(
 
 /** Too busy to do this now: the error boundary answers `temporarily_unavailable` (503), and trying again may help. */
 export class TemporarilyUnavailable extends Error {
-  override readonly name: string = 'TemporarilyUnavailable';
+  override readonly name = 'TemporarilyUnavailable';
 }
 
 /** Where the developer of the application finds the reason (RFC 6749 5.2). */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { PasswordHasher, PasswordsBusy } from '../../src/passwords/password-hasher.ts';
+import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
+import { TemporarilyUnavailable } from '../../src/protocol/errors.ts';
 
 describe('a password', () => {
   test('is hashed with Argon2id and a salt of its own, and verified', async () => {
@@ -32,7 +33,7 @@ describe('a password', () => {
 test('beyond the bounded queue a password is refused at once, and those in it are verified', async () => {
   const hasher = new PasswordHasher(1, 2);
   const waiting = [1, 2, 3].map(() => hasher.verify('x', undefined));
-  await assert.rejects(hasher.verify('x', undefined), PasswordsBusy);
+  await assert.rejects(hasher.verify('x', undefined), TemporarilyUnavailable);
   assert.deepEqual(await Promise.all(waiting), [false, false, false]);
   assert.equal(await hasher.verify('x', undefined), false);
 });

@@ -30,7 +30,10 @@ const ORDER: readonly Layer[] = [
 ];
 
 /** Exports that only tests import, each with the reason. */
-const EXPORTED_FOR_TESTS: Readonly<Record<string, string>> = {};
+const EXPORTED_FOR_TESTS: Readonly<Record<string, string>> = {
+  'src/cli/terminal-input.ts askPassword': 'Asks on a terminal; the test passes streams instead.',
+  'src/protocol/key-schedule.ts MAX_PENDING_MS': 'A bound that the test approaches from both sides.',
+};
 
 /** Folders of test/ that are not named after a folder of src/. */
 const SUITES: Readonly<Record<string, string>> = {
