@@ -1,4 +1,4 @@
-import { newClient } from './drivers/postgres-pool.ts';
+import { newClient } from './drivers/postgres-client.ts';
 
 /**
  * Where each table lives on a Citus cluster. A user, the user's grants and what hangs on them are on

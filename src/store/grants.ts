@@ -75,13 +75,13 @@ export type RevokedReason =
   /** The row was older than a token that it had issued: see docs/operations.md on restoring a backup. */
   | 'database_restored';
 
-export type RedemptionOutcome =
+type RedemptionOutcome =
   | { readonly outcome: 'redeemed'; readonly scope: ScopeSet }
   /** The code was used before; `cut` when this replay ended the grant. */
   | { readonly outcome: 'replayed'; readonly revoked: boolean; readonly grant: GrantState }
   | { readonly outcome: 'refused'; readonly reason: RefusedReason; readonly grant?: GrantState };
 
-export type RotationOutcome =
+type RotationOutcome =
   | { readonly outcome: 'rotated'; readonly scope: ScopeSet }
   /** The token was consumed earlier; `cut` when this presentation ended the grant. */
   | { readonly outcome: 'reused'; readonly revoked: boolean; readonly grant: GrantState }
@@ -96,7 +96,7 @@ export type SweepPosition = { readonly userId: string; readonly grantId: string 
 /** `next` is undefined at the end of the table. */
 export type SweptRange = { readonly removed: number; readonly next: SweepPosition | undefined };
 /** `live` is how many of the grants looked at were neither expired nor cut. */
-export type SweptGrants = SweptRange & { readonly live: number };
+type SweptGrants = SweptRange & { readonly live: number };
 
 const GRANT_STATE = new RowType({
   clientId: text('client_id'),

@@ -14,17 +14,17 @@ import {
 import { type Driver, DuplicateKey, type Row, type Statement } from './drivers/driver.ts';
 import { rememberExpiredSecrets, rememberRemovedSecret } from './retired-secrets.ts';
 
-export type NewSecret = { readonly id: string; readonly secret: string; readonly now: number };
+type NewSecret = { readonly id: string; readonly secret: string; readonly now: number };
 
-export type CreationOutcome =
+type CreationOutcome =
   | { readonly outcome: 'created' }
   /** The form was sent before and made this application; it may have been deleted since. */
   | { readonly outcome: 'repeated'; readonly clientId: string };
 
 /** `repeated`: a secret with this id is there already. */
-export type SecretAddition = 'added' | 'repeated' | 'too_many' | 'unknown';
+type SecretAddition = 'added' | 'repeated' | 'too_many' | 'unknown';
 /** `last`: it is the only secret that does not end by itself, and stays. */
-export type SecretRemoval = 'removed' | 'last' | 'unknown';
+type SecretRemoval = 'removed' | 'last' | 'unknown';
 
 /** A form cannot be sent any more when the session it was made for is over; that is long before this. */
 const REMEMBER_FORMS_MS = 30 * 24 * 3600 * 1000;

@@ -14,7 +14,7 @@ const RESOURCE_SERVER = new WritableRowType({
 /** One of the platform's own APIs. */
 export type ResourceServer = ObjectOf<typeof RESOURCE_SERVER>;
 
-export type NewResourceServer = Pick<ResourceServer, 'id' | 'name'> & {
+type NewResourceServer = Pick<ResourceServer, 'id' | 'name'> & {
   readonly secret: string;
   readonly now: number;
 };

@@ -2,7 +2,7 @@ import type { Driver } from './drivers/driver.ts';
 import { number, type ObjectOf, RowType, text } from './row-type.ts';
 import type { SqlUsers, User } from './users.ts';
 
-export type NewSession = {
+type NewSession = {
   readonly idHash: string;
   readonly userId: string;
   readonly now: number;

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import type pg from 'pg';
 import type { Row, Value } from './drivers/driver.ts';
-import { newClient } from './drivers/postgres-pool.ts';
+import { newClient } from './drivers/postgres-client.ts';
 
 const BATCH = 2_000;
 /** What belongs to the running of one database and not to what it holds. */
 const LEFT_OUT = new Set(['migrations', 'leases', 'rate_windows']);
 
 export type TransferredTable = { readonly table: string; readonly rows: number; readonly checksum: string };
-export type TransferProgress = (
+type TransferProgress = (
   step: 'copy' | 'verify',
   table: string,
   rows: number,

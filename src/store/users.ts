@@ -45,7 +45,7 @@ export type NewUser = {
   readonly now: number;
 };
 
-export type DeletedUser = { readonly grantsRevoked: number };
+type DeletedUser = { readonly grantsRevoked: number };
 
 /** Addresses are compared without regard to case; the user's own spelling is shown. */
 export const emailKey = (email: string): string => email.trim().toLowerCase();

@@ -8,7 +8,7 @@ import {
   type RowArray,
   type Statement,
 } from '../../src/store/drivers/driver.ts';
-import { connectForRequests } from '../../src/store/drivers/postgres-pool.ts';
+import { connectForRequests } from '../../src/store/drivers/postgres-client.ts';
 import { StatementBatcher } from '../../src/store/drivers/statement-batcher.ts';
 import { SqlGrants } from '../../src/store/grants.ts';
 import { openStore } from '../../src/store/store.ts';

@@ -1,16 +1,15 @@
 /**
- * A hot step of the protocol: one statement on one row, which it finds by its key. Written once, for one
- * request, with `$1` parameters; from that follows the statement that takes the same step for many requests
- * at once, each with its own row of parameters. Each request is answered by its place among them, never by a
- * key: of two that present the same credential at most one has a row in the answer.
+ * A hot statement on one row, which it finds by its key. It is written once, for one request, with `$1` parameters;
+ * from that follows the statement that does the same for many requests at once. Requests are matched with their rows
+ * by index, never by key: of two requests that present the same credential, at most one gets a row.
  */
 export type BatchableStatement = {
-  /** Whether it changes anything; if not, it may be sent again when its answer was lost. */
+  /** Whether it changes anything. If not, it may be sent again when its response was lost. */
   readonly changes: boolean;
-  /** Of `$1`, `$2` and so on. The first two, or the first alone, are the key. */
+  /** Types of `$1`, `$2` and so on. The first two, or the first alone, are the key. */
   readonly types: readonly ('text' | 'integer' | 'bigint')[];
   readonly single: string;
-  /** PostgreSQL. Its parameters are arrays; the first column of its answer is the place, counted from 1. */
+  /** For PostgreSQL. Its parameters are arrays; its first column is the index of the request, counted from 1. */
   readonly batch: string;
 };
 
@@ -25,7 +24,7 @@ export function batchableUpdate(
     changes: true,
     types,
     single: `UPDATE ${table} SET ${set} WHERE ${where} RETURNING ${returning}`,
-    batch: `UPDATE ${table} SET ${ofRequest(set)} FROM ${requests(types)} WHERE ${ofRequest(where)}
+    batch: `UPDATE ${table} SET ${perRequest(set)} FROM ${requests(types)} WHERE ${perRequest(where)}
       RETURNING request.request_index, ${returning}`,
   };
 }
@@ -39,12 +38,13 @@ export function batchableSelect(
     changes: false,
     types,
     single: `SELECT ${select} FROM ${from} WHERE ${where}`,
-    batch: `SELECT request.request_index, ${ofRequest(select)} FROM ${requests(types)}, ${from} WHERE ${ofRequest(where)}`,
+    batch: `SELECT request.request_index, ${perRequest(select)} FROM ${requests(types)}, ${from} WHERE ${perRequest(where)}`,
   };
 }
 
+/** The arrays of parameters as a table with a row per request. */
 const requests = (types: Types): string =>
   `unnest(${types.map((type, i) => `$${i + 1}::${type}[]`).join(', ')})
     WITH ORDINALITY AS request(${types.map((_, i) => `p${i + 1}`).join(', ')}, request_index)`;
 
-const ofRequest = (sql: string): string => sql.replaceAll(/\$(\d+)/g, 'request.p$1');
+const perRequest = (sql: string): string => sql.replaceAll(/\$(\d+)/g, 'request.p$1');

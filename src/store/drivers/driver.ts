@@ -1,30 +1,30 @@
 import type { BatchableStatement } from './batchable-statement.ts';
 
-/** What the store asks of a database. SQL is written once, with `$1` parameters; a driver makes it its engine's. */
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
 /** A row as the values of its columns. */
 export type RowArray = readonly Value[];
 export type Statement = { readonly sql: string; readonly values: readonly Value[] };
 
+/** A database, as the store uses it. SQL is the same for all engines, with `$1` parameters. */
 export interface Driver {
   readonly engine: 'sqlite' | 'postgres';
-  /** A statement that changes nothing. */
+  /** Runs a statement that changes nothing. */
   read(sql: string, values?: readonly Value[]): Promise<Row[]>;
-  /** One statement, durable when the promise resolves. */
+  /** Runs one statement, which is durable when the promise resolves. */
   write(sql: string, values?: readonly Value[]): Promise<Row[]>;
   /**
-   * One step for one request, as `read` or `write`; those of many requests go to the database together.
-   * Returns the columns of its row, undefined where no row met its conditions.
+   * Runs a hot statement for one request, possibly in one batch with those of other requests. Returns the row, or
+   * undefined when none met the conditions.
    */
-  runBatched(step: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined>;
-  /** Several statements, all or none. */
+  runBatched(statement: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined>;
+  /** Runs several statements, all or none. */
   transaction(statements: readonly Statement[]): Promise<Row[][]>;
-  /** Applies what is missing and returns the names of what was applied. */
+  /** Applies the missing migrations and returns their names. */
   migrate(migrations: readonly Migration[]): Promise<string[]>;
-  /** What a change appends so that other processes hear of it, where the engine needs to be told. */
+  /** Statements that a change adds to its transaction to notify other processes; none where the engine does that. */
   readonly notifyStatements: readonly Statement[];
-  /** Tells when another process may have changed the database. */
+  /** Calls `listener` when another process may have changed the database. */
   onExternalChange(listener: () => void): void;
   close(): Promise<void>;
 }
@@ -36,25 +36,25 @@ export type Migration = {
   readonly checksum: string;
 };
 
-/** The database cannot be used now: gone, locked or overloaded. Nothing was changed, and a retry may succeed. */
+/** The database cannot be used now: gone, locked, overloaded or too slow. Nothing was changed; a retry may succeed. */
 export class DatabaseUnavailable extends Error {
   override readonly name: string = 'DatabaseUnavailable';
 }
 
-/** The database works, but this statement took too long or stood in the way of others, and was undone. */
+/** The database works, but this statement was undone: it waited too long for a lock or was part of a deadlock. */
 export class StatementRefused extends DatabaseUnavailable {
   override readonly name = 'StatementRefused';
 }
 
 /**
- * The connection died after the statement was sent: it may have taken effect or not. Never sent again
- * by itself. A client that tries again is safe: what took effect is then refused as used already.
+ * The connection died after the statement was sent: it may have taken effect or not. It is never sent again
+ * automatically. A client may try again: if it took effect, the credential is then refused as already used.
  */
 export class OutcomeUnknown extends Error {
   override readonly name = 'OutcomeUnknown';
 }
 
-/** A row with this key is there already. */
+/** A row with this key exists already. */
 export class DuplicateKey extends Error {
   override readonly name = 'DuplicateKey';
 }

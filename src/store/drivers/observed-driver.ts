@@ -1,34 +1,30 @@
-import type { BatchableStatement } from './batchable-statement.ts';
-import type { Driver, Row, RowArray, Statement, Value } from './driver.ts';
+import type { Driver } from './driver.ts';
 
 export type Operation = 'read' | 'write' | 'transaction';
-/** Called before an operation; what it returns is called after it. */
+/** Called before an operation; returns the function to call after it. */
 export type Observe = (operation: Operation) => (failed: boolean) => void;
 
-/** A driver that tells how long each operation took. Put in place only when somebody listens. */
+/** A driver that reports how long each operation takes. Used only when metrics or traces are on. */
 export function observedDriver(driver: Driver, observe: Observe): Driver {
-  const timed = async <T>(operation: Operation, work: () => Promise<T>): Promise<T> => {
-    const ended = observe(operation);
+  const observed = async <T>(operation: Operation, run: () => Promise<T>): Promise<T> => {
+    const end = observe(operation);
     let failed = true;
     try {
-      const result = await work();
+      const result = await run();
       failed = false;
       return result;
     } finally {
-      ended(failed);
+      end(failed);
     }
   };
   return {
     engine: driver.engine,
     notifyStatements: driver.notifyStatements,
-    read: (sql: string, values?: readonly Value[]): Promise<Row[]> =>
-      timed('read', () => driver.read(sql, values)),
-    write: (sql: string, values?: readonly Value[]): Promise<Row[]> =>
-      timed('write', () => driver.write(sql, values)),
-    runBatched: (step: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined> =>
-      timed(step.changes ? 'write' : 'read', () => driver.runBatched(step, values)),
-    transaction: (statements: readonly Statement[]): Promise<Row[][]> =>
-      timed('transaction', () => driver.transaction(statements)),
+    read: (sql, values) => observed('read', () => driver.read(sql, values)),
+    write: (sql, values) => observed('write', () => driver.write(sql, values)),
+    runBatched: (statement, values) =>
+      observed(statement.changes ? 'write' : 'read', () => driver.runBatched(statement, values)),
+    transaction: (statements) => observed('transaction', () => driver.transaction(statements)),
     migrate: (migrations) => driver.migrate(migrations),
     onExternalChange: (listener) => driver.onExternalChange(listener),
     close: () => driver.close(),

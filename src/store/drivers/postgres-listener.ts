@@ -1,14 +1,13 @@
 import type pg from 'pg';
-import { newClient } from './postgres-pool.ts';
+import { destroy, newClient } from './postgres-client.ts';
 
-const HEARTBEAT_MS = 500;
-/** While nothing can be heard, everything may have changed this often. */
-const DEAF_MS = 500;
+const HEARTBEAT_INTERVAL_MS = 500;
+const RETRY_INTERVAL_MS = 500;
 const TIMEOUT_MS = 1_000;
 
 /**
- * Hears of changes that other nodes announce. While the connection is down it cannot hear, so it
- * says "changed" at once and then twice a second: what is kept in memory is never older than that.
+ * Calls its listeners when another node announces a change. Without a connection it cannot know, so it calls them
+ * at once and then twice a second: cached data is never older than that.
  */
 export class Listener {
   readonly #url: string;
@@ -23,7 +22,7 @@ export class Listener {
     this.#channel = channel;
   }
 
-  /** Nobody listens, no connection. */
+  /** Connects on the first listener. */
   add(listener: () => void): void {
     this.#listeners.push(listener);
     if (this.#timer === undefined) this.#schedule(0);
@@ -32,45 +31,43 @@ export class Listener {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await this.#drop();
+    this.#disconnect();
   }
 
-  #schedule(delay: number): void {
-    if (!this.#closed) this.#timer = setTimeout(() => this.#beat(), delay).unref();
+  #schedule(delayMs: number): void {
+    if (!this.#closed) this.#timer = setTimeout(() => this.#beat(), delayMs).unref();
   }
 
-  /** Connects, or asks whether the connection still stands: a silent one looks like a quiet one. */
+  /** Connects, or checks the connection: a dead one looks the same as one without notifications. */
   async #beat(): Promise<void> {
     try {
       if (this.#client) await this.#client.query('SELECT 1');
       else await this.#listen();
-      this.#schedule(HEARTBEAT_MS);
+      this.#schedule(HEARTBEAT_INTERVAL_MS);
     } catch {
-      await this.#drop();
-      this.#tell();
-      this.#schedule(DEAF_MS);
+      this.#disconnect();
+      this.#notify();
+      this.#schedule(RETRY_INTERVAL_MS);
     }
   }
 
   async #listen(): Promise<void> {
     const client = newClient(this.#url, TIMEOUT_MS);
-    // The next beat finds out; until then nothing is to be trusted.
-    client.on('error', () => this.#tell());
-    client.on('notification', () => this.#tell());
+    // The next heartbeat reconnects; until then cached data cannot be trusted.
+    client.on('error', () => this.#notify());
+    client.on('notification', () => this.#notify());
     this.#client = client;
     await client.connect();
     await client.query(`LISTEN ${this.#channel}`);
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 
-  async #drop(): Promise<void> {
-    const client = this.#client;
+  #disconnect(): void {
+    if (this.#client) destroy(this.#client);
     this.#client = undefined;
-    // An orderly goodbye would wait for a server that may be silent.
-    (client as unknown as { connection?: { stream: { destroy(): void } } })?.connection?.stream.destroy();
   }
 }

@@ -1,20 +1,10 @@
-import pg from 'pg';
 import type { BatchableStatement } from './batchable-statement.ts';
-import {
-  DatabaseUnavailable,
-  type Driver,
-  DuplicateKey,
-  type Migration,
-  OutcomeUnknown,
-  type Row,
-  type RowArray,
-  type Statement,
-  StatementRefused,
-  type Value,
-} from './driver.ts';
+import type { Driver, Migration, Row, RowArray, Statement, Value } from './driver.ts';
+import { newClient } from './postgres-client.ts';
+import { translate } from './postgres-errors.ts';
 import { Listener } from './postgres-listener.ts';
 import { applyMigrations } from './postgres-migrate.ts';
-import { newClient, PipelinedPool } from './postgres-pool.ts';
+import { PipelinedPool } from './postgres-pool.ts';
 import { StatementBatcher } from './statement-batcher.ts';
 
 const TIMEOUT_MS = 5_000;
@@ -25,23 +15,23 @@ export type PostgresOptions = {
   readonly timeoutMs?: number;
 };
 
-/** PostgreSQL, or what speaks like it. Several nodes may use one database. */
+/** PostgreSQL, or a database that speaks its protocol. Several nodes may use one database. */
 export class PostgresDriver implements Driver {
   readonly engine = 'postgres';
-  /** Sent with the change and delivered when it commits, to every node and this one. */
+  /** Delivered when the transaction commits, to every node including this one. */
   readonly notifyStatements: readonly Statement[] = [
-    { sql: `SELECT pg_notify('${CHANNEL}', '') AS told`, values: [] },
+    { sql: `SELECT pg_notify('${CHANNEL}', '') AS notified`, values: [] },
   ];
   readonly #url: string;
-  readonly #connections: PipelinedPool;
-  readonly #steps: StatementBatcher;
+  readonly #pool: PipelinedPool;
+  readonly #batcher: StatementBatcher;
   readonly #listener: Listener;
 
   constructor(url: string, { connections = 10, timeoutMs = TIMEOUT_MS }: PostgresOptions = {}) {
     this.#url = url;
-    this.#connections = new PipelinedPool({ url, connections, timeoutMs });
-    this.#steps = new StatementBatcher(timeoutMs / 2, (statement, repeatable) =>
-      this.#translating(this.#connections.columns(statement, repeatable)),
+    this.#pool = new PipelinedPool({ url, connections, timeoutMs });
+    this.#batcher = new StatementBatcher(timeoutMs / 2, (statement, repeatable) =>
+      this.#translated(this.#pool.runForArrays(statement, repeatable)),
     );
     this.#listener = new Listener(url, CHANNEL);
   }
@@ -58,23 +48,23 @@ export class PostgresDriver implements Driver {
     return this.#run(statements, false);
   }
 
-  runBatched(step: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined> {
-    return this.#steps.run(step, values);
+  runBatched(statement: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined> {
+    return this.#batcher.run(statement, values);
   }
 
-  /** On a connection of its own, where a long statement may take its time. */
+  /** Uses a connection of its own without a statement timeout. */
   async migrate(migrations: readonly Migration[]): Promise<string[]> {
     const client = newClient(this.#url, 0);
     client.on('error', () => {});
     try {
       await client.connect();
       const applied = await applyMigrations(client, migrations);
-      // A statement over the rows of many users would go to many shards.
+      // On Citus, one statement over the rows of many users would go to many shards.
       const citus = await client.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
-      this.#steps.batching = citus.rows.length === 0;
+      this.#batcher.batching = citus.rows.length === 0;
       return applied;
     } catch (error) {
-      throw translated(error);
+      throw translate(error);
     } finally {
       await client.end().catch(() => {});
     }
@@ -85,40 +75,19 @@ export class PostgresDriver implements Driver {
   }
 
   async close(): Promise<void> {
-    while (this.#steps.busy) await new Promise((resolve) => setTimeout(resolve, 5));
-    await Promise.all([this.#connections.close(), this.#listener.close()]);
+    while (this.#batcher.busy) await new Promise((resolve) => setTimeout(resolve, 5));
+    await Promise.all([this.#pool.close(), this.#listener.close()]);
   }
 
   #run(statements: readonly Statement[], repeatable: boolean): Promise<Row[][]> {
-    return this.#translating(this.#connections.run(statements, repeatable));
+    return this.#translated(this.#pool.run(statements, repeatable));
   }
 
-  async #translating<T>(answer: Promise<T>): Promise<T> {
+  async #translated<T>(result: Promise<T>): Promise<T> {
     try {
-      return await answer;
+      return await result;
     } catch (error) {
-      throw translated(error);
+      throw translate(error);
     }
   }
-}
-
-/**
- * SQLSTATEs (postgresql.org/docs/current/errcodes-appendix.html) after which nothing was changed and
- * another try may succeed: lock timeout, deadlock and serialization; statement timeout, out of
- * resources, a server that takes no writes.
- */
-const REFUSED = /^(55P03|40001|40P01)/;
-const UNAVAILABLE = /^(57014|53|25006|58|08|57P|28|3D)/;
-/** The server itself does not know. */
-const UNKNOWN = '40003';
-
-function translated(error: unknown): unknown {
-  if (error instanceof DatabaseUnavailable || error instanceof OutcomeUnknown || !(error instanceof Error))
-    return error;
-  const code = String((error as Error & { code?: unknown }).code ?? '');
-  if (code === '23505') return new DuplicateKey('duplicate key', { cause: error });
-  if (code === UNKNOWN) return new OutcomeUnknown('the database does not know the outcome', { cause: error });
-  if (REFUSED.test(code)) return new StatementRefused('the statement was undone', { cause: error });
-  const unavailable = error instanceof pg.DatabaseError ? UNAVAILABLE.test(code) : 'syscall' in error;
-  return unavailable ? new DatabaseUnavailable('the database failed', { cause: error }) : error;
 }

@@ -5,30 +5,24 @@ import type { BatchableStatement } from './batchable-statement.ts';
 import {
   DatabaseUnavailable,
   type Driver,
-  DuplicateKey,
   type Migration,
   type Row,
   type RowArray,
   type Statement,
   type Value,
 } from './driver.ts';
+import { isBusy, translate } from './sqlite-errors.ts';
 import { applyMigrations } from './sqlite-migrate.ts';
-
-/** Result codes of SQLite (sqlite.org/rescode.html). The low byte is the primary code. */
-const SQLITE_BUSY = 5;
-const SQLITE_LOCKED = 6;
-const SQLITE_CONSTRAINT = 19;
-const DUPLICATE = new Set([1555, 2067, 2579]);
 
 const BUSY_RETRY_MS = 10;
 const BUSY_TIMEOUT_MS = 5_000;
-const WATCH_MS = 200;
+const WATCH_INTERVAL_MS = 200;
 const MAX_QUEUE_LENGTH = 20_000;
-/** Of the database's pages, kept in memory. SQLite's own measure is a quarter of that. */
+/** Page cache in memory. SQLite's default is a quarter of it. */
 const CACHE_KIB = 8_000;
 
 type Job<T> = {
-  readonly work: () => T;
+  readonly run: () => T;
   readonly resolve: (result: T) => void;
   readonly reject: (error: unknown) => void;
   result?: T;
@@ -36,9 +30,9 @@ type Job<T> = {
 };
 
 /**
- * SQLite in this process. What is asked for in one turn of the event loop is done together, the reads in one
- * transaction and the writes in another. Each answer to a write waits for the commit (group commit): the disk
- * is waited for once a turn instead of once a request.
+ * SQLite in this process. The reads of one turn of the event loop share a transaction, and so do the writes. Each
+ * write resolves after the commit (group commit, decision 006): one wait for the disk per turn instead of one per
+ * request.
  */
 export class SqliteDriver implements Driver {
   readonly engine = 'sqlite';
@@ -46,24 +40,24 @@ export class SqliteDriver implements Driver {
   readonly #path: string;
   #db: DatabaseSync | undefined;
   #inode = 0;
-  /** By their text; those whose rows come as arrays of columns apart. */
+  /** Prepared statements by their SQL, for rows as objects and as arrays. */
   readonly #statements = {
-    rows: new Map<string, StatementSync>(),
-    columns: new Map<string, StatementSync>(),
+    objects: new Map<string, StatementSync>(),
+    arrays: new Map<string, StatementSync>(),
   };
   readonly #reads = new Batch<Job<unknown>>(oncePerTurn(), (jobs) => this.#flushReads(jobs));
   #writes: Job<unknown>[] = [];
-  readonly #soon = oncePerTurn();
+  readonly #scheduleFlush = oncePerTurn();
   #flushing = false;
   #busySince: number | undefined;
   #listeners: (() => void)[] = [];
   #dataVersion = 0;
-  readonly #watch: NodeJS.Timeout;
+  readonly #watchTimer: NodeJS.Timeout;
 
   constructor(path: string) {
     this.#path = path;
-    this.#openPatiently();
-    this.#watch = setInterval(() => this.#look(), WATCH_MS).unref();
+    this.#openWithRetries();
+    this.#watchTimer = setInterval(() => this.#checkFile(), WATCH_INTERVAL_MS).unref();
   }
 
   read(sql: string, values: readonly Value[] = []): Promise<Row[]> {
@@ -78,8 +72,8 @@ export class SqliteDriver implements Driver {
     { single, changes }: BatchableStatement,
     values: readonly Value[],
   ): Promise<RowArray | undefined> {
-    const work = () => this.#columns(single, values);
-    return changes ? this.#write(work) : this.#read(work);
+    const run = () => this.#runForArray(single, values);
+    return changes ? this.#write(run) : this.#read(run);
   }
 
   transaction(statements: readonly Statement[]): Promise<Row[][]> {
@@ -95,27 +89,27 @@ export class SqliteDriver implements Driver {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#watch);
+    clearInterval(this.#watchTimer);
     while (this.#reads.size + this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
     this.#close();
   }
 
-  /** Processes that make one database together get in each other's way for a moment, whatever the busy timeout. */
-  #openPatiently(): void {
-    const until = performance.now() + BUSY_TIMEOUT_MS;
+  /** Processes that create a database at the same time can get SQLITE_BUSY whatever the busy timeout. */
+  #openWithRetries(): void {
+    const deadline = performance.now() + BUSY_TIMEOUT_MS;
     for (;;) {
       try {
         this.#open({ create: true });
         return;
       } catch (error) {
-        if (!isBusy(error) || performance.now() > until) throw error;
+        if (!isBusy(error) || performance.now() > deadline) throw error;
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_RETRY_MS);
       }
     }
   }
 
   #open({ create }: { create: boolean }): void {
-    if (!create) this.#forgetAnother();
+    if (!create) this.#removeStaleLog();
     const db = new DatabaseSync(this.#path, { timeout: 0 });
     try {
       db.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
@@ -131,19 +125,19 @@ export class SqliteDriver implements Driver {
   }
 
   /**
-   * Another file in the place of ours is a backup put back. SQLite leaves the log of the file it had
-   * behind and would play it into the one that is there now: a mixture of two databases.
+   * Another file at this path is a restored backup. The write-ahead log of the earlier file is still beside it, and
+   * SQLite would replay that log into the backup: a mixture of two databases.
    */
-  #forgetAnother(): void {
-    const there = statSync(this.#path, { throwIfNoEntry: false });
-    if (!there) throw new DatabaseUnavailable('the database file is gone');
-    if (there.ino !== this.#inode)
-      for (const log of ['-wal', '-shm']) rmSync(this.#path + log, { force: true });
+  #removeStaleLog(): void {
+    const file = statSync(this.#path, { throwIfNoEntry: false });
+    if (!file) throw new DatabaseUnavailable('the database file is gone');
+    if (file.ino !== this.#inode)
+      for (const suffix of ['-wal', '-shm']) rmSync(this.#path + suffix, { force: true });
   }
 
   #close(): void {
-    this.#statements.rows.clear();
-    this.#statements.columns.clear();
+    this.#statements.objects.clear();
+    this.#statements.arrays.clear();
     this.#db?.close();
     this.#db = undefined;
   }
@@ -154,65 +148,68 @@ export class SqliteDriver implements Driver {
   }
 
   /**
-   * An open file goes on working after somebody moved or deleted it, and what it takes in is lost.
-   * So the file behind the path is looked at before each commit, and a few times a second for reads.
+   * An open file keeps working after it was moved or deleted, and everything written to it is lost. So the file
+   * at the path is checked before each commit, and a few times per second for reads.
    */
-  #look(): void {
-    const present = statSync(this.#path, { throwIfNoEntry: false })?.ino === this.#inode;
-    if (this.#db && !present) this.#close();
+  #checkFile(): void {
+    if (this.#db && !this.#fileIsOurs()) this.#close();
     try {
       if (!this.#db) {
         this.#open({ create: false });
-        this.#tellListeners();
+        this.#notifyListeners();
         return;
       }
       const version = dataVersion(this.#db);
       if (version !== this.#dataVersion) {
         this.#dataVersion = version;
-        this.#tellListeners();
+        this.#notifyListeners();
       }
     } catch {
-      // Still gone or locked: the next look tries again, and until then every statement is refused.
+      // Still gone or locked: the next check tries again, and until then every statement is refused.
     }
   }
 
-  #tellListeners(): void {
+  #fileIsOurs(): boolean {
+    return statSync(this.#path, { throwIfNoEntry: false })?.ino === this.#inode;
+  }
+
+  #notifyListeners(): void {
     for (const listener of this.#listeners) listener();
   }
 
-  #read<T>(work: () => T): Promise<T> {
+  #read<T>(run: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#reads.add({ work, resolve, reject } as Job<unknown>);
+      this.#reads.add({ run, resolve, reject } as Job<unknown>);
     });
   }
 
-  #write<T>(work: () => T): Promise<T> {
+  #write<T>(run: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#writes.length >= MAX_QUEUE_LENGTH)
         return reject(new DatabaseUnavailable('too many writes are waiting'));
-      this.#writes.push({ work, resolve, reject } as Job<unknown>);
+      this.#writes.push({ run, resolve, reject } as Job<unknown>);
       if (!this.#flushing) {
         this.#flushing = true;
-        this.#soon(() => this.#flushWrites());
+        this.#scheduleFlush(() => this.#flushWrites());
       }
     });
   }
 
   #run(sql: string, values: readonly Value[]): Row[] {
-    return this.#prepared(sql, 'rows').all(...values) as Row[];
+    return this.#prepared(sql, 'objects').all(...values) as Row[];
   }
 
-  #columns(sql: string, values: readonly Value[]): RowArray | undefined {
-    return this.#prepared(sql, 'columns').get(...values) as RowArray | undefined;
+  #runForArray(sql: string, values: readonly Value[]): RowArray | undefined {
+    return this.#prepared(sql, 'arrays').get(...values) as RowArray | undefined;
   }
 
-  /** All or none: the savepoint undoes what went before a statement that failed. */
+  /** All or none: when a statement fails, the savepoint undoes those before it. */
   #runAll(statements: readonly Statement[]): Row[][] {
     const db = this.#database();
-    db.exec('SAVEPOINT several');
+    db.exec('SAVEPOINT job');
     try {
       const rows = statements.map(({ sql, values }) => this.#run(sql, values));
-      db.exec('RELEASE several');
+      db.exec('RELEASE job');
       return rows;
     } catch (error) {
       if (db.isTransaction) undo(db);
@@ -220,12 +217,12 @@ export class SqliteDriver implements Driver {
     }
   }
 
-  #prepared(sql: string, form: 'rows' | 'columns'): StatementSync {
-    const statements = this.#statements[form];
+  #prepared(sql: string, rowsAs: 'objects' | 'arrays'): StatementSync {
+    const statements = this.#statements[rowsAs];
     let statement = statements.get(sql);
     if (!statement) {
       statement = this.#database().prepare(sql.replaceAll(/\$(\d+)/g, '?$1'));
-      statement.setReturnArrays(form === 'columns');
+      statement.setReturnArrays(rowsAs === 'arrays');
       statements.set(sql, statement);
     }
     return statement;
@@ -235,11 +232,11 @@ export class SqliteDriver implements Driver {
     try {
       this.#database();
       if (jobs.length > 1) this.#run('BEGIN', []);
-      for (const job of jobs) perform(job);
+      for (const job of jobs) runJob(job);
       if (jobs.length > 1) this.#run('COMMIT', []);
     } catch (error) {
       failAll(jobs, error);
-      // A connection that cannot even end a transaction is of no use; the next look opens another.
+      // A connection that cannot end its transaction is useless; the next check opens another.
       try {
         if (this.#db?.isTransaction) this.#run('ROLLBACK', []);
       } catch {
@@ -252,7 +249,7 @@ export class SqliteDriver implements Driver {
   #flushWrites(): void {
     const jobs = this.#writes;
     try {
-      if (statSync(this.#path, { throwIfNoEntry: false })?.ino !== this.#inode) this.#look();
+      if (!this.#fileIsOurs()) this.#checkFile();
       this.#database();
       this.#run('BEGIN IMMEDIATE', []);
       this.#writes = [];
@@ -267,7 +264,7 @@ export class SqliteDriver implements Driver {
     settle(jobs);
   }
 
-  /** Another process writes: keep the queue and come back, without holding up the event loop. */
+  /** Another process writes: keeps the queue and tries again later, without blocking the event loop. */
   #waitForLock(error: unknown): boolean {
     if (!isBusy(error) || this.#writes.length === 0) return false;
     const now = performance.now();
@@ -277,13 +274,13 @@ export class SqliteDriver implements Driver {
     return true;
   }
 
-  /** Inside a transaction: every job for itself, then one commit for all. Throws when nothing was committed. */
+  /** Runs the jobs inside the transaction and commits once. Throws when nothing was committed. */
   #commit(jobs: readonly Job<unknown>[]): void {
     const db = this.#database();
     try {
       for (const job of jobs) {
-        perform(job);
-        // A full disk or a failing one ends the whole transaction: then nobody's write took place.
+        runJob(job);
+        // A full or failing disk ends the whole transaction: then no write took effect.
         if (!db.isTransaction) throw job.error;
       }
       this.#run('COMMIT', []);
@@ -294,19 +291,19 @@ export class SqliteDriver implements Driver {
   }
 }
 
-/** What cannot be undone alone is undone with everything else: never half of it committed. */
+/** When the savepoint cannot be undone alone, the whole transaction is: half a job is never committed. */
 function undo(db: DatabaseSync): void {
   try {
-    db.exec('ROLLBACK TO several; RELEASE several');
+    db.exec('ROLLBACK TO job; RELEASE job');
   } catch {
     db.exec('ROLLBACK');
   }
 }
 
-/** One job's failure is its own: SQLite undoes the failed statement alone. */
-function perform(job: Job<unknown>): void {
+/** A failure is this job's alone: SQLite undoes only the failed statement. */
+function runJob(job: Job<unknown>): void {
   try {
-    job.result = job.work();
+    job.result = job.run();
   } catch (error) {
     job.error = error;
   }
@@ -319,27 +316,10 @@ function failAll(jobs: readonly Job<unknown>[], error: unknown): void {
 function settle(jobs: readonly Job<unknown>[]): void {
   for (const job of jobs) {
     if (job.error === undefined) job.resolve(job.result);
-    else job.reject(translated(job.error));
+    else job.reject(translate(job.error));
   }
 }
 
 function dataVersion(db: DatabaseSync): number {
   return (db.prepare('PRAGMA data_version').get() as { data_version: number }).data_version;
-}
-
-const primaryCode = (error: unknown): number | undefined =>
-  error instanceof Error && 'errcode' in error ? (error.errcode as number) & 0xff : undefined;
-
-function isBusy(error: unknown): boolean {
-  const code = primaryCode(error);
-  return code === SQLITE_BUSY || code === SQLITE_LOCKED;
-}
-
-function translated(error: unknown): unknown {
-  const code = primaryCode(error);
-  if (code === undefined) return error;
-  const full = (error as unknown as { errcode: number }).errcode;
-  if (code === SQLITE_CONSTRAINT)
-    return DUPLICATE.has(full) ? new DuplicateKey('duplicate key', { cause: error }) : error;
-  return new DatabaseUnavailable('the database failed', { cause: error });
 }

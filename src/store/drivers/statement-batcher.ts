@@ -10,10 +10,10 @@ import {
 } from './driver.ts';
 
 /**
- * Requests that go in one statement: half of those that wait, so that the database works for one half while the other
- * half is answered. Less than so many are not worth halving; more than so many would keep others waiting.
+ * A batch is half of the waiting requests, so that the database works for one half while the other half is answered:
+ * at least 16, because fewer are not worth halving, and at most 200, because more would keep others waiting.
  */
-const MIN_HALF = 16;
+const MIN_BATCH_SIZE = 16;
 const MAX_BATCH_SIZE = 200;
 const MAX_WAITING = 10_000;
 
@@ -24,51 +24,51 @@ type Request = {
   readonly reject: (error: unknown) => void;
 };
 
-/** Runs one statement and returns the rows of its answer as arrays of columns. */
-export type Run = (statement: Statement, repeatable: boolean) => Promise<RowArray[]>;
+/** Runs one statement and returns its rows as arrays of their columns. */
+type Run = (statement: Statement, repeatable: boolean) => Promise<RowArray[]>;
 
-/** The requests for one step. One statement is under way at a time; while it is, the next gather. */
+/** The requests for one statement. One batch is under way at a time; meanwhile the next requests gather. */
 class Queue {
-  readonly step: BatchableStatement;
+  readonly statement: BatchableStatement;
   waiting: Request[] = [];
   underWay = false;
-  /** Whether the end of this turn is waited for, so that its requests go together. */
-  gathering = false;
+  /** A batch is scheduled for the end of this turn of the event loop. */
+  scheduled = false;
 
-  constructor(step: BatchableStatement) {
-    this.step = step;
+  constructor(statement: BatchableStatement) {
+    this.statement = statement;
   }
 
-  next(): Request[] {
+  takeBatch(): Request[] {
     const half = Math.ceil(this.waiting.length / 2);
-    return this.waiting.splice(0, Math.min(MAX_BATCH_SIZE, Math.max(MIN_HALF, half)));
+    return this.waiting.splice(0, Math.min(MAX_BATCH_SIZE, Math.max(MIN_BATCH_SIZE, half)));
   }
 }
 
 /**
- * The requests of one turn of the event loop that take the same step go to PostgreSQL as one statement over
- * arrays: one way there and back, one plan, one wait for the disk.
+ * Sends the requests of one turn of the event loop that run the same statement to PostgreSQL as one statement over
+ * arrays: one round trip, one plan, one wait for the disk (decision 007).
  */
 export class StatementBatcher {
-  readonly #longestWaitMs: number;
+  readonly #maxWaitMs: number;
   readonly #run: Run;
   readonly #queues = new Map<BatchableStatement, Queue>();
-  /** False where the engine cannot do many in one statement. */
+  /** False when each request needs a statement of its own. */
   batching = true;
 
-  /** Who has waited longer than `longestWaitMs` is refused instead of sent: then it is known that nothing was changed. */
-  constructor(longestWaitMs: number, run: Run) {
-    this.#longestWaitMs = longestWaitMs;
+  /** A request that waited longer than `maxWaitMs` is refused, not sent: then it is known that nothing was changed. */
+  constructor(maxWaitMs: number, run: Run) {
+    this.#maxWaitMs = maxWaitMs;
     this.#run = run;
   }
 
-  run(step: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined> {
+  run(statement: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined> {
     return new Promise((resolve, reject) => {
-      const queue = this.#queueOf(step);
+      const queue = this.#queueOf(statement);
       if (queue.waiting.length >= MAX_WAITING)
         return reject(new DatabaseUnavailable('too many requests wait for the database'));
       queue.waiting.push({ values, since: performance.now(), resolve, reject });
-      this.#gather(queue);
+      this.#schedule(queue);
     });
   }
 
@@ -76,43 +76,43 @@ export class StatementBatcher {
     return this.#queues.values().some(({ waiting, underWay }) => underWay || waiting.length > 0);
   }
 
-  #queueOf(step: BatchableStatement): Queue {
-    let queue = this.#queues.get(step);
+  #queueOf(statement: BatchableStatement): Queue {
+    let queue = this.#queues.get(statement);
     if (!queue) {
-      queue = new Queue(step);
-      this.#queues.set(step, queue);
+      queue = new Queue(statement);
+      this.#queues.set(statement, queue);
     }
     return queue;
   }
 
-  #gather(queue: Queue): void {
-    if (queue.gathering || queue.waiting.length === 0 || (this.batching && queue.underWay)) return;
-    queue.gathering = true;
+  #schedule(queue: Queue): void {
+    if (queue.scheduled || queue.waiting.length === 0 || (this.batching && queue.underWay)) return;
+    queue.scheduled = true;
     onImmediate(() => {
-      queue.gathering = false;
-      if (this.batching) void this.#send(queue, this.#inTime(queue.next()));
-      else for (const request of queue.waiting.splice(0)) void this.#sendOne(queue.step, request);
-      this.#gather(queue);
+      queue.scheduled = false;
+      if (this.batching) void this.#send(queue, this.#refuseLate(queue.takeBatch()));
+      else for (const request of queue.waiting.splice(0)) void this.#sendSingle(queue.statement, request);
+      this.#schedule(queue);
     });
   }
 
-  #inTime(requests: readonly Request[]): Request[] {
-    const earliest = performance.now() - this.#longestWaitMs;
+  #refuseLate(requests: readonly Request[]): Request[] {
+    const earliest = performance.now() - this.#maxWaitMs;
     for (const { since, reject } of requests)
-      if (since < earliest) reject(new DatabaseUnavailable('it was busy for too long'));
+      if (since < earliest) reject(new DatabaseUnavailable('the database was busy for too long'));
     return requests.filter(({ since }) => since >= earliest);
   }
 
   async #send(queue: Queue, requests: readonly Request[]): Promise<void> {
     if (requests.length === 0) return;
     queue.underWay = true;
-    if (requests.length === 1) await this.#sendOne(queue.step, requests[0]!);
-    else await this.#sendMany(queue.step, requests);
+    if (requests.length === 1) await this.#sendSingle(queue.statement, requests[0]!);
+    else await this.#sendBatch(queue.statement, requests);
     queue.underWay = false;
-    this.#gather(queue);
+    this.#schedule(queue);
   }
 
-  async #sendOne(
+  async #sendSingle(
     { single, changes }: BatchableStatement,
     { values, resolve, reject }: Request,
   ): Promise<void> {
@@ -123,27 +123,27 @@ export class StatementBatcher {
     }
   }
 
-  async #sendMany(step: BatchableStatement, requests: readonly Request[]): Promise<void> {
-    // Whoever locks several rows locks them in the same order: then nobody waits in a circle.
+  async #sendBatch(statement: BatchableStatement, requests: readonly Request[]): Promise<void> {
+    // Every batch locks its rows in the order of their keys, which prevents deadlocks between batches.
     const sorted = requests.toSorted(byKey);
-    const values = step.types.map((type, column) => arrayOf(type, sorted, column));
+    const values = statement.types.map((type, index) => arrayLiteral(type, sorted, index));
     let rows: RowArray[];
     try {
-      rows = await this.#run({ sql: step.batch, values }, !step.changes);
+      rows = await this.#run({ sql: statement.batch, values }, !statement.changes);
     } catch (error) {
-      if (isAway(error)) for (const { reject } of sorted) reject(error);
-      // Nothing was changed. Whose fault it was shows when each is on its own; the others must not suffer for it.
-      else for (const request of sorted) void this.#sendOne(step, request);
+      if (wouldFailForAll(error)) for (const { reject } of sorted) reject(error);
+      // Nothing was changed. Sent one by one, only the request at fault fails.
+      else for (const request of sorted) void this.#sendSingle(statement, request);
       return;
     }
-    const found: (RowArray | undefined)[] = Array.from({ length: sorted.length });
-    for (const row of rows) found[Number(row[0]) - 1] = row.slice(1);
-    for (const [index, { resolve }] of sorted.entries()) resolve(found[index]);
+    const rowsByIndex: (RowArray | undefined)[] = Array.from({ length: sorted.length });
+    for (const row of rows) rowsByIndex[Number(row[0]) - 1] = row.slice(1);
+    for (const [index, { resolve }] of sorted.entries()) resolve(rowsByIndex[index]);
   }
 }
 
-/** Not this statement alone would fail. */
-const isAway = (error: unknown): boolean =>
+/** The database is away, so that any statement would fail; or the outcome is unknown, so nothing may be sent again. */
+const wouldFailForAll = (error: unknown): boolean =>
   error instanceof OutcomeUnknown ||
   (error instanceof DatabaseUnavailable && !(error instanceof StatementRefused));
 
@@ -155,15 +155,15 @@ function byKey({ values: a }: Request, { values: b }: Request): number {
   return 0;
 }
 
-/** One parameter of all requests, as PostgreSQL writes an array (postgresql.org/docs/current/arrays.html, 8.15.6). */
-function arrayOf(
+/** One parameter of all requests as an array literal (postgresql.org/docs/current/arrays.html, 8.15.6). */
+function arrayLiteral(
   type: BatchableStatement['types'][number],
   requests: readonly Request[],
-  column: number,
+  parameter: number,
 ): string {
   let text = '{';
   for (const { values } of requests) {
-    const value = values[column];
+    const value = values[parameter];
     if (text.length > 1) text += ',';
     text += type === 'text' && typeof value === 'string' ? quoted(value) : String(value ?? 'NULL');
   }

@@ -1,0 +1,143 @@
+import type pg from 'pg';
+import { DatabaseUnavailable, OutcomeUnknown, type Statement, type Value } from './driver.ts';
+import { destroy } from './postgres-client.ts';
+import { isConnectionFailure, isStalePlan } from './postgres-errors.ts';
+
+/** One statement, or several as a transaction. */
+export type Job = {
+  readonly statements: readonly Statement[];
+  /** Rows as arrays of their columns instead of objects. */
+  readonly asArrays: boolean;
+  /** Changes nothing, so it may be sent again when its connection was lost. */
+  readonly repeatable: boolean;
+  readonly deadline: number;
+  readonly resolve: (rows: unknown[][]) => void;
+  readonly reject: (error: unknown) => void;
+  attempts: number;
+};
+
+/** Callbacks to the pool that owns a connection. */
+type Owner = {
+  readonly onFree: () => void;
+  readonly onLost: (connection: Connection, error: unknown) => void;
+  readonly onRetry: (job: Job) => void;
+};
+
+/**
+ * Jobs sent on a connection before their responses are back. Enough to hide the round trip; few enough that one
+ * slow statement delays few others.
+ */
+export const MAX_PIPELINED = 4;
+
+const BEGIN = { text: 'BEGIN' };
+const COMMIT = { text: 'COMMIT' };
+
+/** Names of prepared statements: one per SQL text, the same on every connection. */
+const statementNames = new Map<string, string>();
+function nameOf(sql: string): string {
+  let name = statementNames.get(sql);
+  if (!name) {
+    name = `s${statementNames.size + 1}`;
+    statementNames.set(sql, name);
+  }
+  return name;
+}
+
+/**
+ * PostgreSQL stores no NUL in a text and fails on one. No stored text that is compared contains U+FFFD, so a text
+ * with a NUL matches nothing, as it should.
+ */
+const storable = (value: Value): Value =>
+  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value;
+
+/** A connection with up to MAX_PIPELINED jobs under way. */
+export class Connection {
+  readonly #client: pg.Client;
+  readonly #owner: Owner;
+  /** In the order they were sent, which is the order of the responses. */
+  readonly #sent: Job[] = [];
+  #gone = false;
+  /** Takes no further jobs, and closes when those it has are finished. */
+  #retiring = false;
+
+  constructor(client: pg.Client, owner: Owner) {
+    this.#client = client;
+    this.#owner = owner;
+    client.on('error', (error) => this.#lose(error));
+    client.on('end', () => this.#lose(new Error('the database closed the connection')));
+  }
+
+  get busy(): number {
+    return this.#sent.length;
+  }
+
+  get room(): number {
+    return this.#gone || this.#retiring ? 0 : MAX_PIPELINED - this.#sent.length;
+  }
+
+  get oldestDeadline(): number | undefined {
+    return this.#sent[0]?.deadline;
+  }
+
+  /** Sends all statements of the job at once: a transaction too costs one round trip. */
+  send(job: Job): void {
+    this.#sent.push(job);
+    const rows: unknown[][] = [];
+    let failure: Error | undefined;
+    const queries = job.statements.map(({ sql, values }) => ({
+      name: nameOf(sql),
+      text: sql,
+      values: values.map(storable),
+      ...(job.asArrays && { rowMode: 'array' as const }),
+    }));
+    // PostgreSQL turns a COMMIT after a failed statement into a ROLLBACK, without an error.
+    const all = queries.length === 1 ? queries : [BEGIN, ...queries, COMMIT];
+    for (const [index, query] of all.entries()) {
+      this.#client.query(query, (error: Error | null, result: pg.QueryResult) => {
+        if (error) failure ??= error;
+        else if ('name' in query) rows.push(result.rows);
+        if (index === all.length - 1) this.#settle(job, failure, rows);
+      });
+    }
+  }
+
+  destroy(): void {
+    this.#lose(new Error('the database did not respond in time'));
+    destroy(this.#client);
+  }
+
+  async end(): Promise<void> {
+    await this.#client.end();
+  }
+
+  #settle(job: Job, failure: Error | undefined, rows: unknown[][]): void {
+    const index = this.#sent.indexOf(job);
+    if (index < 0) return;
+    this.#sent.splice(index, 1);
+    if (!failure) job.resolve(rows);
+    else if (isConnectionFailure(failure)) {
+      this.#fail(job, failure);
+      this.#retiring = true;
+    } else if (isStalePlan(failure) && job.attempts === 0) {
+      // Refused before it ran: the schema changed under a prepared statement. A new connection prepares it again.
+      this.#retiring = true;
+      this.#owner.onRetry(job);
+    } else job.reject(failure);
+    if (this.#retiring && this.#sent.length === 0) this.destroy();
+    this.#owner.onFree();
+  }
+
+  #lose(error: Error): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    this.#owner.onLost(this, error);
+    for (const job of this.#sent.splice(0)) this.#fail(job, error);
+  }
+
+  /** The job was sent and its response never came: only a job that changes nothing may be sent again. */
+  #fail(job: Job, error: Error): void {
+    if (!job.repeatable) job.reject(new OutcomeUnknown('the database connection was lost', { cause: error }));
+    else if (job.attempts === 0) this.#owner.onRetry(job);
+    else job.reject(new DatabaseUnavailable('the database connection was lost', { cause: error }));
+  }
+}

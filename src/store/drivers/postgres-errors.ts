@@ -1,0 +1,43 @@
+import pg from 'pg';
+import { DatabaseUnavailable, DuplicateKey, OutcomeUnknown, StatementRefused } from './driver.ts';
+
+/**
+ * SQLSTATEs (postgresql.org/docs/current/errcodes-appendix.html) after which nothing was changed and a retry may
+ * succeed. REFUSED: lock timeout, serialization failure, deadlock. UNAVAILABLE: statement timeout (57014), out of
+ * resources, a server that is read-only, starting, stopping or not to be logged in to.
+ */
+const REFUSED = /^(55P03|40001|40P01)/;
+const UNAVAILABLE = /^(57014|53|25006|58|08|57P|28|3D)/;
+const UNIQUE_VIOLATION = '23505';
+/** statement_completion_unknown: the server itself does not know. */
+const COMPLETION_UNKNOWN = '40003';
+
+/** Turns an error of PostgreSQL or of the network into one of driver.ts; returns any other error unchanged. */
+export function translate(error: unknown): unknown {
+  if (error instanceof DatabaseUnavailable || error instanceof OutcomeUnknown || !(error instanceof Error))
+    return error;
+  const code = codeOf(error);
+  if (code === UNIQUE_VIOLATION) return new DuplicateKey('duplicate key', { cause: error });
+  if (code === COMPLETION_UNKNOWN)
+    return new OutcomeUnknown('the database does not know the outcome', { cause: error });
+  if (REFUSED.test(code)) return new StatementRefused('the statement was undone', { cause: error });
+  const unavailable = error instanceof pg.DatabaseError ? UNAVAILABLE.test(code) : 'syscall' in error;
+  return unavailable ? new DatabaseUnavailable('the database failed', { cause: error }) : error;
+}
+
+/** An SQLSTATE, as opposed to a code of the system such as EPIPE, which has five letters too. */
+const SQLSTATE = /^[0-9A-DF-Z][0-9A-Z]{4}$/;
+
+/** The server ended the session (class 08, 25P03, 57P01 to 57P05), or the network did. */
+export function isConnectionFailure(error: Error): boolean {
+  const code = codeOf(error);
+  return !SQLSTATE.test(code) || /^(08|25P03|57P0[1-5])/.test(code);
+}
+
+export const isStalePlan = (error: Error): boolean =>
+  codeOf(error) === '26000' || (codeOf(error) === '0A000' && /cached plan/.test(error.message));
+
+/** A wrong password or database name does not mend itself while a request waits. */
+export const isLoginRefused = (error: Error): boolean => /^(28|3D)/.test(codeOf(error));
+
+const codeOf = (error: Error): string => String((error as Error & { code?: unknown }).code ?? '');
