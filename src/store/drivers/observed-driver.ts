@@ -1,6 +1,6 @@
 import type { Driver } from './driver.ts';
 
-export type Operation = 'read' | 'write' | 'transaction';
+type Operation = 'read' | 'write' | 'transaction';
 /** Called before an operation; returns the function to call after it. */
 export type Observe = (operation: Operation) => (failed: boolean) => void;
 
