@@ -9,12 +9,7 @@ const BATCH = 2_000;
 const LEFT_OUT = new Set(['migrations', 'leases', 'rate_windows']);
 
 export type TransferredTable = { readonly table: string; readonly rows: number; readonly checksum: string };
-type TransferProgress = (
-  step: 'copy' | 'verify',
-  table: string,
-  rows: number,
-  totalRows: number,
-) => void;
+type TransferProgress = (step: 'copy' | 'verify', table: string, rows: number, totalRows: number) => void;
 
 /** The target is not the empty twin of the source that it has to be. Nothing was changed. */
 export class TransferRefused extends Error {
