@@ -74,8 +74,9 @@ type Value = readonly [label: string, value: string | null];
 
 /** The user's own values, so that nobody has to guess what a scope means. */
 function valuesOf(user: Profile, scope: Scope): readonly Value[] {
-  return PROFILE_FIELDS.flatMap(({ scope: opener, property, consentLabel }): Value[] =>
-    opener === scope.name && consentLabel !== undefined ? [[consentLabel, shownValue(user, property)]] : [],
+  return PROFILE_FIELDS.filter((field) => field.scope === scope.name).flatMap(
+    ({ property, consentLabel }): Value[] =>
+      consentLabel === undefined ? [] : [[consentLabel, shownValue(user, property)]],
   );
 }
 

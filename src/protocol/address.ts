@@ -1,16 +1,16 @@
 import { isIPv6 } from 'node:net';
 
-/** One subscriber commonly has a whole IPv6 /64, so that is what counts as one address. */
+/** The unit that limits count by: an IPv4 address, or an IPv6 /64, because one subscriber commonly has a whole one. */
 export function network(address: string): string {
   if (!address.includes(':') || !isIPv6(address)) return address;
-  // The URL parser knows the one spelling of an address (RFC 5952).
-  const spelled = new URL(`http://[${address.split('%', 1)[0]}]`).hostname.slice(1, -1);
-  const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(spelled);
+  // The URL parser writes every address in its canonical form (RFC 5952).
+  const canonical = new URL(`http://[${address.split('%', 1)[0]}]`).hostname.slice(1, -1);
+  const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(canonical);
   if (mapped) {
     const [high, low] = [Number.parseInt(mapped[1]!, 16), Number.parseInt(mapped[2]!, 16)];
     return [high >> 8, high & 255, low >> 8, low & 255].join('.');
   }
-  const [head = '', tail] = spelled.split('::');
+  const [head = '', tail] = canonical.split('::');
   const groups = head.split(':').filter(Boolean);
   const rest = tail?.split(':').filter(Boolean) ?? [];
   const all =

@@ -2,28 +2,29 @@ import { hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ScopeSet } from './scope.ts';
 
 /**
- * Codes, refresh and access tokens carry what identifies them, sealed with HMAC-SHA-256
- * under a key of the service. What does not open was never issued here, and is refused
- * without asking the database; and the database holds nothing that could be presented.
+ * Codes, refresh tokens and access tokens carry the fields that identify them, signed with HMAC-SHA-256 under a key
+ * of the service. A forged credential is refused without a database query, and the database holds none that could
+ * be stolen (docs/decisions/003-signed-credentials.md).
  *
  *   prefix ‖ base64url(kind, key number, user id, grant id, generation [, expiry, scope]) ‖ tag
  *
- * The payload's length is a multiple of three bytes and the tag is compared as text, so
- * that one credential has exactly one spelling.
+ * The payload's length is a multiple of three bytes and the tag is compared as text, so every credential has exactly
+ * one encoding.
  */
 export type GrantRef = {
   readonly userId: string;
   readonly grantId: string;
-  /** The ref of the grant's chain: 0 is the code, n ≥ 1 the n-th refresh token. */
+  /** 0 is the code, n ≥ 1 the n-th refresh token. */
   readonly generation: number;
 };
 
 export type AccessToken = GrantRef & { readonly expiresAt: number; readonly scope: ScopeSet };
 
-/** One character more than base64url of 128 bits needs: 132 bits of the tag are kept. */
+/** 22 base64url characters hold 132 bits of the HMAC. */
 const TAG_LENGTH = 22;
 const GRANT_REF_BYTES = 1 + 2 + 16 + 16 + 4;
 const ACCESS_BYTES = GRANT_REF_BYTES + 6 + 3;
+/** Of SHA-256, in bytes. */
 const BLOCK = 64;
 
 type Kind = 'code' | 'refresh' | 'access';
@@ -33,23 +34,23 @@ const KINDS: Record<Kind, { readonly byte: number; readonly prefix: string; read
   access: { byte: 3, prefix: 'postern_at_', size: ACCESS_BYTES },
 };
 
-/** How a credential of each kind looks; also what a log or a secret scanner searches for. */
-const spelling = (kind: Kind) =>
+const pattern = (kind: Kind) =>
   new RegExp(`^${KINDS[kind].prefix}[A-Za-z0-9_-]{${(KINDS[kind].size * 4) / 3 + TAG_LENGTH}}$`);
-const SPELLING: Record<Kind, RegExp> = {
-  code: spelling('code'),
-  refresh: spelling('refresh'),
-  access: spelling('access'),
+const PATTERNS: Record<Kind, RegExp> = {
+  code: pattern('code'),
+  refresh: pattern('refresh'),
+  access: pattern('access'),
 };
 
-/** 128 random bits as 22 characters: user and grant ids. A grant id is what a stolen key alone cannot guess. */
+/** 128 random bits in 22 characters, for user and grant ids. A stolen key is useless without a grant id. */
 export const newId = (): string => randomBytes(16).toString('base64url');
 
+/** The padded keys of HMAC (RFC 2104), with space behind them for the payload and the inner hash. */
 type Pads = { readonly inner: Buffer; readonly outer: Buffer };
 
 function padsOf(key: Buffer): Pads {
-  const pad = (byte: number, room: number) => {
-    const block = Buffer.alloc(BLOCK + room, 0);
+  const pad = (byte: number, space: number) => {
+    const block = Buffer.alloc(BLOCK + space, 0);
     block.fill(byte, 0, BLOCK);
     for (let i = 0; i < key.length; i++) block[i] = byte ^ key[i]!;
     return block;
@@ -58,8 +59,8 @@ function padsOf(key: Buffer): Pads {
 }
 
 /**
- * The sealing key of a number, derived from the service's secret (RFC 5869), so that the database never
- * holds one: the salt it keeps is worth nothing without the secret.
+ * Derives a signing key from the service's secret (HKDF, RFC 5869). The database stores only the salt, which is
+ * worthless without the secret.
  */
 export function deriveSigningKey(secret: Buffer, number: number, salt = ''): Buffer {
   const bytes = Buffer.from(salt, 'base64url');
@@ -72,9 +73,9 @@ export class TokenSigner {
   readonly #presented = Buffer.alloc(TAG_LENGTH);
   readonly #expected = Buffer.alloc(TAG_LENGTH);
 
-  /** Every key opens, one seals: the newest unless said otherwise. Keys are 32 bytes; their numbers fit two bytes. */
+  /** Every key verifies, and one signs: the newest by default. Keys have 32 bytes, and their numbers fit in two. */
   constructor(keys: ReadonlyMap<number, Buffer>, signingKey = Math.max(...keys.keys())) {
-    if (!keys.has(signingKey)) throw new Error('a sealer needs a key to seal with');
+    if (!keys.has(signingKey)) throw new Error('a token signer needs a key to sign with');
     for (const [number, key] of keys) this.#keys.set(number, padsOf(key));
     this.#signingKey = signingKey;
   }
@@ -124,9 +125,9 @@ export class TokenSigner {
     return KINDS[kind].prefix + payloadAndTag(pads, GRANT_REF_BYTES);
   }
 
-  /** The payload in its key's buffer (read it before the next call), or undefined when it was not sealed here. */
+  /** Returns the key's buffer with the payload, to be read before the next call; undefined for a forged credential. */
   #verify(kind: Kind, text: string): Buffer | undefined {
-    if (!SPELLING[kind].test(text)) return undefined;
+    if (!PATTERNS[kind].test(text)) return undefined;
     const { byte, prefix, size } = KINDS[kind];
     const payload = text.slice(prefix.length, -TAG_LENGTH);
     const head = Buffer.from(payload.slice(0, 4), 'base64url');
@@ -160,9 +161,9 @@ function payloadAndTag(pads: Pads, size: number): string {
 }
 
 /**
- * HMAC (RFC 2104) over the payload in `inner`, from two one-shot hashes on prepared pads:
- * a third of the time of createHmac here, because no object is made per call
- * (docs/decisions/003-signed-credentials.md). A test holds it against createHmac.
+ * HMAC (RFC 2104) of the payload in `inner`, made of two one-shot hashes on prepared pads: a third of the time of
+ * createHmac, because no object is created per call (docs/decisions/003-signed-credentials.md). A test compares it
+ * with createHmac.
  */
 function tag(pads: Pads, size: number): string {
   const digest = hash('sha256', pads.inner.subarray(0, BLOCK + size), 'latin1');

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 
 /**
- * HyperLogLog (Flajolet and others, 2007): how many different ids were seen, in memory that does not grow
- * with them. The sketches of several days or nodes are joined by taking the larger value of each register.
- * With 1,024 registers the estimate is mostly within three per cent, and as good as exact for a few.
+ * HyperLogLog (Flajolet et al., 2007): estimates how many distinct ids were seen, in memory that does not grow
+ * with their number. Sketches of several days or nodes merge by the larger value of each register. With 1,024
+ * registers the estimate is mostly within three per cent, and nearly exact for small numbers.
  */
 const REGISTERS = 1024;
 const INDEX_BITS = 10;
@@ -20,6 +20,6 @@ export function estimate(registers: Iterable<{ readonly register: number; readon
   for (const { register, value } of registers) largest[register] = Math.max(largest[register]!, value);
   const empty = largest.filter((value) => value === 0).length;
   const raw = (ALPHA * REGISTERS ** 2) / largest.reduce((sum, value) => sum + 2 ** -value, 0);
-  // Where many registers are empty, counting those is the better estimate.
+  // While many registers are empty, counting them is more accurate (linear counting).
   return Math.round(empty > 0 && raw <= 2.5 * REGISTERS ? REGISTERS * Math.log(REGISTERS / empty) : raw);
 }

@@ -1,12 +1,12 @@
-/** Controls, line separators, and what turns the direction of the text around it. */
+/** Control characters, line separators, and characters that reverse the direction of the text around them. */
 export const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 
-/** Characters that leave no mark: a name of these alone would be an empty place on the consent screen. */
+/** A name of these characters alone would look empty on the consent screen. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Z}\u2800]/gu;
 
 export const MAX_NAME_LENGTH = 80;
 
-/** What is wrong with a name that users will read, or undefined. Characters are counted, not bytes. */
+/** The error text for a name that users will read. Its length is counted in characters, not bytes. */
 export function nameFault(name: string): string | undefined {
   const length = [...name].length;
   if (length < 1 || length > MAX_NAME_LENGTH) return `The name must have 1 to ${MAX_NAME_LENGTH} characters.`;

@@ -1,45 +1,43 @@
-/**
- * Counting requests in windows that begin with the first request. Pure: the caller
- * passes the time. Memory is bounded: at most `capacity` keys are kept, the windows
- * that began first make room.
- */
 export type RateWindow = { readonly startedAt: number; readonly count: number };
 
+/**
+ * Counts requests per key in windows that begin with the first request. Memory is bounded: beyond `capacity` keys
+ * the oldest window is dropped.
+ */
 export class RateWindows {
-  /** Insertion order is the order of the windows' beginnings, because a new window is always inserted anew. */
+  /** Oldest window first: a Map keeps insertion order, and a new window is always inserted again. */
   readonly #windows = new Map<string, { startedAt: number; count: number }>();
-  readonly #length: number;
+  readonly #lengthMs: number;
   readonly #capacity: number;
 
   constructor(lengthMs: number, capacity = 100_000) {
-    this.#length = lengthMs;
+    this.#lengthMs = lengthMs;
     this.#capacity = capacity;
   }
 
   /**
-   * Counts one request and returns its window. A window that opens now begins at `opensAt`,
-   * so that two counters asked one after the other share their edges.
+   * Counts one request and returns its window. A window that opens now begins at `opensAt`, so that two counters
+   * of one request have the same window.
    */
   hit(key: string, now: number, opensAt = now): RateWindow {
     const open = this.#windows.get(key);
-    if (open && now - open.startedAt < this.#length) {
+    if (open && now - open.startedAt < this.#lengthMs) {
       open.count++;
       return open;
     }
     this.#windows.delete(key);
-    if (this.#windows.size >= this.#capacity) this.#makeRoom();
+    if (this.#windows.size >= this.#capacity) this.#dropOldest();
     const opened = { startedAt: opensAt, count: 1 };
     this.#windows.set(key, opened);
     return opened;
   }
 
-  /** Counts one less in the key's window. */
   refund(key: string): void {
     const open = this.#windows.get(key);
     if (open && open.count > 0) open.count--;
   }
 
-  #makeRoom(): void {
+  #dropOldest(): void {
     const oldest = this.#windows.keys().next();
     if (!oldest.done) this.#windows.delete(oldest.value);
   }
@@ -51,7 +49,7 @@ export type RateLimitState = {
   readonly exceeded: boolean;
 };
 
-/** What the three RateLimit headers say of a window (draft-ietf-httpapi-ratelimit-headers-06). */
+/** The values of the RateLimit headers (draft-ietf-httpapi-ratelimit-headers-06). */
 export function rateLimitState(
   window: RateWindow,
   limit: number,
@@ -65,7 +63,7 @@ export function rateLimitState(
   };
 }
 
-/** Over either counter is over; what remains is the smaller of the two. */
+/** Of two counters for one request, the one to report: an exceeded one, else the one with less remaining. */
 export function tighter(a: RateLimitState, b: RateLimitState): RateLimitState {
   if (a.exceeded !== b.exceeded) return a.exceeded ? a : b;
   return b.remaining < a.remaining ? b : a;

@@ -22,7 +22,7 @@ export type Scope = {
 
 /**
  * Every scope, in the order in which a granted scope is written, and every text that is shown about it.
- * The claims each scope opens are in profile.ts.
+ * The claims of each scope are in profile.ts.
  */
 const SCOPES = [
   {

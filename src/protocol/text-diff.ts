@@ -1,10 +1,10 @@
-/** Runs of characters that two texts share, or that only one of them has. */
-export type DiffPart = { readonly kind: 'same' | 'sent' | 'expected'; readonly text: string };
+/** A run of characters that both texts have, or only one of them. */
+type DiffPart = { readonly kind: 'same' | 'sent' | 'expected'; readonly text: string };
 
-/** Beyond this only a common beginning and end are looked for: the table would be too large. */
+/** The table has the product of both lengths. Longer texts are compared only at their beginning and end. */
 const MAX_LENGTH = 400;
 
-/** Character by character, by the longest common subsequence between what both begin and end with. */
+/** Compares character by character: common beginning and end, longest common subsequence between them. */
 export function diff(sent: string, expected: string): DiffPart[] {
   const [a, b] = [[...sent], [...expected]];
   let head = 0;
@@ -39,7 +39,7 @@ function middleParts(a: readonly string[], b: readonly string[]): DiffPart[] {
   return parts;
 }
 
-/** How much the texts have in common from each pair of places on. */
+/** `[i][j]` is the length of the longest common subsequence of `a` from `i` on and `b` from `j` on. */
 function commonLengths(a: readonly string[], b: readonly string[]): Uint16Array[] {
   const lengths = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--) {
