@@ -22,9 +22,12 @@ export async function ensurePlaygroundApp(app: App, user: User): Promise<Playgro
   const playground = { clientId, clientSecret, redirectUri };
   const existing = await app.store.applications.find(clientId);
   const secretHash = hashClientSecret(clientSecret);
-  if (existing?.redirectUris[0] === redirectUri && existing.secrets.some(({ hash }) => hash === secretHash))
-    return playground;
-  // The base URL or the service's key has changed.
+  const current =
+    existing?.redirectUris[0] === redirectUri &&
+    existing.scope === defaultScope() &&
+    existing.secrets.some(({ hash }) => hash === secretHash);
+  if (current) return playground;
+  // The base URL, the default scope or the service's key has changed.
   if (existing) await app.store.applications.delete(clientId);
   await create(app, user, playground);
   return playground;
