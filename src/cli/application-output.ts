@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import { exampleAuthorizeUrl } from '../protocol/application.ts';
+import { exampleAuthorizeUrl } from '../protocol/authorize-url.ts';
 import { formatScope, NO_SCOPE } from '../protocol/scope.ts';
 import type { ApplicationSecret } from '../store/application-secrets.ts';
 import type { Application } from '../store/applications.ts';

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
-import { newClientId, redirectUriCountFault, redirectUriFaultInWords } from '../protocol/application.ts';
+import { newClientId, redirectUriCountFault } from '../protocol/application.ts';
 import { newClientSecret } from '../protocol/client-secret.ts';
 import { nameFault } from '../protocol/name.ts';
+import { redirectUriFault } from '../protocol/redirect-uri.ts';
 import {
   defaultScope,
   formatScope,
@@ -83,7 +84,7 @@ function createApplication(options: Options): Promise<Result> {
 
 function redirectUriFaults(uris: readonly string[]): (string | undefined)[] {
   const faults = uris.map((uri) => {
-    const fault = redirectUriFaultInWords(uri);
+    const fault = redirectUriFault(uri);
     return fault && `The redirect URI ${printable(uri)} ${fault}.`;
   });
   return [...faults, redirectUriCountFault(uris.length)];

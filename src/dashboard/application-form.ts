@@ -4,8 +4,9 @@ import {
   SCOPE_USES,
   type ScopeUse,
 } from '../pages/application-form.ts';
-import { redirectUriCountFault, redirectUriFaultInWords } from '../protocol/application.ts';
+import { redirectUriCountFault } from '../protocol/application.ts';
 import { nameFault } from '../protocol/name.ts';
+import { redirectUriFault } from '../protocol/redirect-uri.ts';
 import { allScopes, includes, NO_SCOPE, type Scope, type ScopeSet, unionOf } from '../protocol/scope.ts';
 import type { Application, SettingsInput } from '../store/applications.ts';
 
@@ -86,8 +87,8 @@ function scopeWhere({ scopes }: ApplicationInput, chosen: (use: ScopeUse) => boo
 
 /** A link that users follow, so the rules are those of redirect URIs. */
 function homepageFault(url: string): string | undefined {
-  const words = url === '' ? undefined : redirectUriFaultInWords(url);
-  return words && `The home page ${words}.`;
+  const fault = url === '' ? undefined : redirectUriFault(url);
+  return fault && `The home page ${fault}.`;
 }
 
 type Line = { readonly number: number; readonly uri: string };
@@ -104,8 +105,8 @@ function redirectUriErrors(lines: readonly Line[]): string[] {
   if (lines.length === 0) return ['Enter at least one redirect URI.'];
   const firstLineOf = new Map<string, number>();
   const errors = lines.flatMap(({ number, uri }) => {
-    const words = redirectUriFaultInWords(uri);
-    if (words) return [`Line ${number} ${words}.`];
+    const fault = redirectUriFault(uri);
+    if (fault) return [`Line ${number} ${fault}.`];
     const first = firstLineOf.get(uri);
     if (first !== undefined) return [`Line ${number} repeats line ${first}.`];
     firstLineOf.set(uri, number);

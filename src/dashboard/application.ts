@@ -4,7 +4,7 @@ import { htmlResponse } from '../http/html-response.ts';
 import { type HttpResponse, redirect } from '../http/response.ts';
 import { type ApplicationProps, applicationPage } from '../pages/application.ts';
 import { nearLimitNotice } from '../pages/usage.ts';
-import { exampleAuthorizeUrl } from '../protocol/application.ts';
+import { exampleAuthorizeUrl } from '../protocol/authorize-url.ts';
 import { newId } from '../protocol/credentials.ts';
 import { formatScope } from '../protocol/scope.ts';
 import type { AccessLogReason } from '../request-log/diagnostics.ts';

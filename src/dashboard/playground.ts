@@ -11,9 +11,10 @@ import {
   STEPS,
 } from '../pages/playground.ts';
 import type { Exchange } from '../pages/playground-exchange.ts';
+import { authorizePath } from '../protocol/authorize-url.ts';
 import { newId } from '../protocol/credentials.ts';
 import { challengeOf } from '../protocol/pkce.ts';
-import { defaultScope, formatScope } from '../protocol/scope.ts';
+import { defaultScope } from '../protocol/scope.ts';
 import { ensurePlaygroundApp, type PlaygroundApp } from './playground-app.ts';
 import { PlaygroundRequests } from './playground-requests.ts';
 
@@ -204,22 +205,15 @@ function playgroundResponse(
   content: PageContent,
 ): HttpResponse {
   const state = newId();
-  const query = new URLSearchParams({
-    response_type: 'code',
-    client_id: playground.clientId,
-    redirect_uri: playground.redirectUri,
-    scope: formatScope(defaultScope()),
-    state,
-    code_challenge: challengeOf(verifierFor(request, state))!,
-    code_challenge_method: 'S256',
-  });
-  const path = `/oauth/authorize?${query}`;
+  const { clientId, redirectUri } = playground;
+  const codeChallenge = challengeOf(verifierFor(request, state))!;
+  const path = authorizePath({ clientId, redirectUri, scope: defaultScope(), state, codeChallenge });
   const authorization = { url: app.config.baseUrl + path, path };
   const { frame } = request;
   return htmlResponse(
     playgroundPage({
       frame,
-      clientId: playground.clientId,
+      clientId,
       exchanges: [],
       credentials: {},
       authorization,

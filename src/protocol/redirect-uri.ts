@@ -1,66 +1,53 @@
-/**
- * What may be registered as a redirect URI. At authorization and exchange a URI is only
- * ever compared character for character with a registered one (RFC 9700 2.1): it is
- * parsed here, once, and nowhere else.
- */
 const LOOPBACK_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 const MAX_LENGTH = 2000;
 
-export type RedirectUriFault =
-  | 'too_long'
-  | 'forbidden_character'
-  | 'wildcard'
-  | 'not_absolute'
-  | 'fragment'
-  | 'user_info'
-  | 'scheme'
-  | 'plain_http';
-
-const WORDS: Record<RedirectUriFault, string> = {
-  too_long: `is longer than ${MAX_LENGTH} characters`,
-  forbidden_character:
+/** Each completes a sentence that begins with the URI. */
+const FAULTS = {
+  tooLong: `is longer than ${MAX_LENGTH} characters`,
+  forbiddenCharacter:
     'holds a space, a control character, a backslash, a quote or a character that is not ASCII',
   wildcard: 'holds a wildcard (*): register each address in full',
-  not_absolute: 'is not an absolute URL such as https://app.example/callback',
+  notAbsolute: 'is not an absolute URL such as https://app.example/callback',
   fragment: 'holds a fragment (#…), which a redirect cannot carry',
-  user_info: 'holds a user name or password before the host',
+  userInfo: 'holds a user name or password before the host',
   scheme: 'must begin with https://',
-  plain_http: 'uses plain http: allowed only for localhost, 127.0.0.1 and [::1]',
+  plainHttp: 'uses plain http: allowed only for localhost, 127.0.0.1 and [::1]',
 };
 
-export const explainRedirectUriFault = (fault: RedirectUriFault): string => WORDS[fault];
-
-/** The first thing wrong with a URI that somebody wants to register, or undefined when it may be. */
-export function redirectUriFault(text: string): RedirectUriFault | undefined {
-  if (text.length > MAX_LENGTH) return 'too_long';
-  if (!/^[\x21-\x7e]*$/.test(text) || /[\\"<>^`{|}]/.test(text)) return 'forbidden_character';
-  if (text.includes('*')) return 'wildcard';
-  if (text.includes('#')) return 'fragment';
-  const match = /^([a-z][a-z0-9+.-]*):\/\/([^/?]+)/i.exec(text);
-  if (!match || !URL.canParse(text)) return 'not_absolute';
-  const url = new URL(text);
-  if (match[2]?.includes('@') || url.username || url.password) return 'user_info';
-  // Other characters have no business in a host name, and this one goes into a Content-Security-Policy.
-  if (!/^([a-z0-9.-]+|\[[0-9a-f:]+\])$/.test(url.hostname)) return 'not_absolute';
+/**
+ * Why a URI may not be registered as a redirect URI, or undefined. This is the only place that parses one:
+ * authorization and code exchange compare character for character with a registered URI (RFC 9700 2.1).
+ */
+export function redirectUriFault(uri: string): string | undefined {
+  if (uri.length > MAX_LENGTH) return FAULTS.tooLong;
+  if (!/^[\x21-\x7e]*$/.test(uri) || /[\\"<>^`{|}]/.test(uri)) return FAULTS.forbiddenCharacter;
+  if (uri.includes('*')) return FAULTS.wildcard;
+  if (uri.includes('#')) return FAULTS.fragment;
+  const match = /^([a-z][a-z0-9+.-]*):\/\/([^/?]+)/i.exec(uri);
+  if (!match || !URL.canParse(uri)) return FAULTS.notAbsolute;
+  const url = new URL(uri);
+  if (match[2]?.includes('@') || url.username || url.password) return FAULTS.userInfo;
+  // The host goes into a Content-Security-Policy, where ';' and ',' end a directive or a policy.
+  if (!/^([a-z0-9.-]+|\[[0-9a-f:]+\])$/.test(url.hostname)) return FAULTS.notAbsolute;
   if (url.protocol === 'https:') return undefined;
-  if (url.protocol !== 'http:') return 'scheme';
-  return LOOPBACK_HOSTS.has(url.hostname) ? undefined : 'plain_http';
+  if (url.protocol !== 'http:') return FAULTS.scheme;
+  return LOOPBACK_HOSTS.has(url.hostname) ? undefined : FAULTS.plainHttp;
 }
 
 /**
- * A redirect URI with response parameters added; what is registered stays as it is, byte for byte.
- * `rawState` is percent-encoded already: it goes back exactly as it came.
+ * Adds response parameters to a redirect URI and leaves the registered part unchanged, byte for byte.
+ * `rawState` is still percent-encoded as the client sent it and is returned the same way (RFC 6749 4.1.2).
  */
 export function redirectWith(uri: string, parameters: Record<string, string>, rawState?: string): string {
   const added =
     new URLSearchParams(parameters).toString() + (rawState === undefined ? '' : `&state=${rawState}`);
-  const joint = !uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&';
-  return uri + joint + added;
+  const separator = !uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&';
+  return uri + separator + added;
 }
 
-/** Of the registered ones the one that was most likely meant: it has most in common at both ends. */
+/** The registered URI that was most likely meant: the one that shares most characters at both ends. */
 export function nearest(sent: string, registered: readonly string[]): string | undefined {
-  const likeness = (uri: string) => {
+  const similarity = (uri: string) => {
     const shorter = Math.min(uri.length, sent.length);
     let head = 0;
     while (head < shorter && uri[head] === sent[head]) head++;
@@ -68,5 +55,5 @@ export function nearest(sent: string, registered: readonly string[]): string | u
     while (tail < shorter - head && uri.at(-1 - tail) === sent.at(-1 - tail)) tail++;
     return (head + tail) / Math.max(uri.length, sent.length);
   };
-  return registered.toSorted((a, b) => likeness(b) - likeness(a))[0];
+  return registered.toSorted((a, b) => similarity(b) - similarity(a))[0];
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { explainRedirectUriFault, redirectUriFault, redirectWith } from '../../src/protocol/redirect-uri.ts';
+import { redirectUriFault, redirectWith } from '../../src/protocol/redirect-uri.ts';
 
 describe('may be registered', () => {
   for (const uri of [
@@ -24,7 +24,17 @@ describe('may be registered', () => {
 });
 
 describe('may not be registered', () => {
-  const faults: readonly (readonly [string, ReturnType<typeof redirectUriFault>])[] = [
+  const texts = {
+    not_absolute: /^is not an absolute URL/,
+    plain_http: /^uses plain http/,
+    user_info: /^holds a user name or password/,
+    fragment: /^holds a fragment/,
+    wildcard: /^holds a wildcard/,
+    forbidden_character: /^holds a space, a control character/,
+    scheme: /^must begin with https/,
+    too_long: /^is longer than 2000 characters$/,
+  };
+  const faults: readonly (readonly [string, keyof typeof texts])[] = [
     ['', 'not_absolute'],
     ['/callback', 'not_absolute'],
     ['client.example/callback', 'not_absolute'],
@@ -72,8 +82,7 @@ describe('may not be registered', () => {
   ];
   for (const [uri, fault] of faults) {
     test(`${JSON.stringify(uri.slice(0, 60))}: ${fault}`, () => {
-      assert.equal(redirectUriFault(uri), fault);
-      assert.ok(explainRedirectUriFault(fault!).length > 0);
+      assert.match(redirectUriFault(uri)!, texts[fault]);
     });
   }
 });
