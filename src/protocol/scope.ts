@@ -8,7 +8,7 @@ export type ScopeName = (typeof SCOPES)[number]['name'];
 
 export type Scope = {
   readonly name: ScopeName;
-  /** Stored in grants and signed into access tokens: never change or reuse one. */
+  /** Stored in grants and signed into access tokens (in three bytes): never change or reuse one. */
   readonly bit: ScopeSet;
   /** An application has it as a required scope unless its developer chooses otherwise. */
   readonly byDefault: boolean;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  allScopes,
   formatScope,
   includes,
   NO_SCOPE,
@@ -54,4 +55,10 @@ test('a scope includes what does not go beyond it', () => {
   assert.ok(!includes(EMAIL, PROFILE));
   assert.ok(!includes(EMAIL, PROFILE | EMAIL));
   assert.ok(!includes(NO_SCOPE, EMAIL));
+});
+
+test('every scope has one bit of its own, within the three bytes of an access token', () => {
+  const bits = allScopes().map(({ bit }) => bit);
+  assert.equal(new Set(bits).size, bits.length);
+  for (const bit of bits) assert.ok(Number.isInteger(Math.log2(bit)) && bit < 1 << 24, String(bit));
 });
