@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { SweepPosition, SweptRange } from '../store/grants.ts';
+import type { RevokedRange, SweepPosition } from '../store/grants.ts';
 import type { Store } from '../store/store.ts';
 import { withStore } from './database.ts';
 import { addAction, CommandFailed, type Result, readableTime } from './output.ts';
@@ -53,8 +53,13 @@ async function revokeGrants(store: Store): Promise<number> {
   let from: SweepPosition | undefined = { userId: '', grantId: '' };
   let revoked = 0;
   while (from) {
-    const range: SweptRange = await store.grants.revokeAll(from, BATCH_SIZE, 'database_restored', Date.now());
-    revoked += range.removed;
+    const range: RevokedRange = await store.grants.revokeAll(
+      from,
+      BATCH_SIZE,
+      'database_restored',
+      Date.now(),
+    );
+    revoked += range.revoked;
     from = range.next;
     bar.show('grants revoked', revoked, revoked + (from ? 1 : 0));
   }

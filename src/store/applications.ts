@@ -1,7 +1,7 @@
 import { couldBeClientId } from '../protocol/client-id.ts';
 import { type ApplicationSecret, insertSecret, SECRET, selectSecrets } from './application-secrets.ts';
 import type { Driver, Row, Statement } from './drivers/driver.ts';
-import { rememberReplacedSecrets } from './retired-secrets.ts';
+import { retireReplacedSecrets } from './retired-secrets.ts';
 import {
   type InputOf,
   json,
@@ -56,7 +56,6 @@ const applicationOf = (row: Row, secrets: readonly Row[]): Application => ({
   secrets: secrets.map((secret) => SECRET.read(secret)),
 });
 
-/** `secrets` may be those of all the applications, in any order of the applications. */
 export function applicationsOf(rows: readonly Row[], secrets: readonly Row[]): Application[] {
   const byClient = Map.groupBy(secrets, (row) => row.client_id);
   return rows.map((row) => applicationOf(row, byClient.get(row.client_id!) ?? []));
@@ -74,23 +73,19 @@ export function insertApplication(application: NewApplication): Statement {
 
 const MAX_CACHED = 10_000;
 
-/**
- * Every token request needs its application, and applications hardly ever change, so
- * they are kept in memory until this process or another changes one.
- */
+/** Every token request needs its application and they rarely change, so they are cached until any process changes one. */
 export class SqlApplications {
   readonly #driver: Driver;
-  /** Uses of secrets that may not be written yet. */
   readonly secretLastUsed: SecretLastUsed;
   #cache = new Map<string, Application>();
 
   constructor(driver: Driver) {
     this.#driver = driver;
     this.secretLastUsed = new SecretLastUsed(driver);
-    driver.onExternalChange(() => this.#forgetAll());
+    driver.onExternalChange(() => this.#clearCache());
   }
 
-  /** From memory; a change made by any process is seen within a second. */
+  /** Cached; a change made by any process is seen within a second. */
   find(clientId: string): Promise<Application | undefined> | Application {
     return this.#cache.get(clientId) ?? this.#load(clientId);
   }
@@ -104,7 +99,7 @@ export class SqlApplications {
     ]);
     if (!row) return undefined;
     const application = applicationOf(row, secrets);
-    // A change during the read has put a new map in place: what was read before it must not be kept.
+    // A change during the read replaced the map: an application read before the change must not be cached.
     if (cache === this.#cache) {
       if (cache.size >= MAX_CACHED) cache.clear();
       cache.set(clientId, application);
@@ -112,7 +107,7 @@ export class SqlApplications {
     return application;
   }
 
-  /** Called for every authenticated request, so it only remembers the time; a timer writes it. */
+  /** Called for every authenticated request, so it only records the time; a timer writes it. */
   recordSecretUse(clientId: string, secretId: string, now: number): void {
     this.secretLastUsed.record(clientId, secretId, now);
   }
@@ -143,16 +138,16 @@ export class SqlApplications {
     return rows!.length > 0;
   }
 
-  /** Adds a secret; the earlier ones end at `othersExpireAt`. False when there is no such application. */
+  /** Adds a secret; the earlier ones expire at `othersExpireAt`. False when there is no such application. */
   async rotateSecret(
     clientId: string,
     secret: string,
     othersExpireAt: number,
     now: number,
   ): Promise<boolean> {
-    // Two may be live: the newest of those there, until the overlap ends, and the one that is added.
+    // Two may be live: the newest existing one, until the overlap ends, and the new one.
     const [, , , added] = await this.change([
-      rememberReplacedSecrets(clientId, now),
+      retireReplacedSecrets(clientId, now),
       {
         sql: `DELETE FROM application_secrets WHERE client_id = $1 AND id <> (
             SELECT id FROM application_secrets WHERE client_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1)`,
@@ -176,14 +171,14 @@ export class SqlApplications {
     return rows!.length > 0;
   }
 
-  /** Applies the statements in one transaction and makes every process forget the applications it knows. */
+  /** Runs the statements in one transaction and clears the cache of every process. */
   async change(statements: readonly Statement[]): Promise<Row[][]> {
     const rows = await this.#driver.transaction([...statements, ...this.#driver.notifyStatements]);
-    this.#forgetAll();
+    this.#clearCache();
     return rows;
   }
 
-  #forgetAll(): void {
+  #clearCache(): void {
     this.#cache = new Map();
   }
 }

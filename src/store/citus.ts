@@ -1,9 +1,9 @@
 import { newClient } from './drivers/postgres-client.ts';
 
 /**
- * Where each table lives on a Citus cluster. A user, the user's grants and what hangs on them are on
- * one shard, so every step of the protocol is a statement on one shard. What is small and read by
- * everybody is on every node. `local` tables stay on the coordinator.
+ * The placement of each table on a Citus cluster (docs/scale.md). A user, the user's grants and everything keyed by
+ * user are on one shard, so every step of the protocol is a statement on one shard. Small tables that every node
+ * reads are on every node. `local` tables stay on the coordinator.
  */
 type Placement =
   | { readonly by: string; readonly with?: string }
@@ -35,7 +35,7 @@ export const PLACEMENTS: Readonly<Record<string, Placement>> = {
   migrations: { placement: 'local' },
 };
 
-/** The statement that puts a table in its placement; undefined where nothing is to be done. */
+/** The statement that gives a table its placement; undefined when it stays where it is. */
 export function distribution(table: string): string | undefined {
   const placement = PLACEMENTS[table];
   if (!placement)
@@ -49,26 +49,26 @@ export class NoCitus extends Error {
   override readonly name = 'NoCitus';
 }
 
-/** Distributes the tables that are not yet; returns their names. */
+/** Distributes the tables that are not distributed yet; returns their names. */
 export async function distribute(url: string): Promise<string[]> {
   const client = newClient(url, 0);
   client.on('error', () => {});
   try {
     await client.connect();
     const citus = await client.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
-    if (citus.rows.length === 0) throw new NoCitus('the extension citus is not there');
+    if (citus.rows.length === 0) throw new NoCitus('the extension citus is not installed');
     const { rows } = await client.query<{ name: string }>(
       'SELECT logicalrelid::text AS name FROM pg_dist_partition',
     );
     const placed = new Set(rows.map(({ name }) => name));
-    const done: string[] = [];
+    const distributed: string[] = [];
     for (const table of Object.keys(PLACEMENTS)) {
       const statement = distribution(table);
       if (!statement || placed.has(table)) continue;
       await client.query(statement);
-      done.push(table);
+      distributed.push(table);
     }
-    return done;
+    return distributed;
   } finally {
     await client.end().catch(() => {});
   }

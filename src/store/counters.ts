@@ -5,15 +5,15 @@ import type { Driver, RowArray, Value } from './drivers/driver.ts';
 export interface CounterStore {
   /** Counts one more under this key, over all nodes. A window that opens now begins at `opensAt`. */
   hit(key: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> | RateWindow;
-  /** Counts one less: what was counted in advance turned out not to count. */
+  /** Takes one hit back that was counted in advance and turned out not to count. */
   refund(key: string, windowMs: number): Promise<void> | void;
   /** Removes windows that have ended. */
   sweep(limit: number, now: number): Promise<number> | number;
 }
 
-/** Counters in memory: right where one process serves, as with SQLite. */
+/** Counters in memory, for a single process. */
 export class MemoryCounters implements CounterStore {
-  readonly #byLength = new Map<number, RateWindows>();
+  readonly #byWindowMs = new Map<number, RateWindows>();
 
   hit(key: string, windowMs: number, now: number, opensAt: number): RateWindow {
     return this.#windows(windowMs).hit(key, now, opensAt);
@@ -23,22 +23,22 @@ export class MemoryCounters implements CounterStore {
     this.#windows(windowMs).refund(key);
   }
 
-  /** Memory is bounded by itself. */
+  /** Nothing to do: RateWindows bounds its own memory. */
   sweep(): number {
     return 0;
   }
 
-  #windows(length: number): RateWindows {
-    let windows = this.#byLength.get(length);
+  #windows(windowMs: number): RateWindows {
+    let windows = this.#byWindowMs.get(windowMs);
     if (!windows) {
-      windows = new RateWindows(length);
-      this.#byLength.set(length, windows);
+      windows = new RateWindows(windowMs);
+      this.#byWindowMs.set(windowMs, windows);
     }
     return windows;
   }
 }
 
-/** Counts in a window that is there, or opens the key's next one in its place. */
+/** Counts in the key's window, or replaces one that has ended with the next. */
 const HIT = batchableUpdate(['text', 'bigint', 'bigint', 'bigint', 'integer'], {
   table: 'rate_windows',
   set: `started_at = CASE WHEN ends_at > $4 THEN started_at ELSE $2 END,
@@ -48,7 +48,7 @@ const HIT = batchableUpdate(['text', 'bigint', 'bigint', 'bigint', 'integer'], {
   returning: 'started_at, count',
 });
 
-/** The same for a key that is new, unless somebody else was first. */
+/** The same for a new key, unless another node was first. */
 const FIRST_HIT = `
   INSERT INTO rate_windows (key, started_at, ends_at, count) VALUES ($1, $2, $3, CAST($5 AS INTEGER))
   ON CONFLICT (key) DO UPDATE SET
@@ -57,15 +57,15 @@ const FIRST_HIT = `
     ends_at = CASE WHEN rate_windows.ends_at > $4 THEN rate_windows.ends_at ELSE excluded.ends_at END
   RETURNING started_at, count`;
 
-const TAKE_BACK = 'UPDATE rate_windows SET count = count - 1 WHERE key = $1 AND count > 0';
+const REFUND = 'UPDATE rate_windows SET count = count - 1 WHERE key = $1 AND count > 0';
 
 const SWEEP = `
   DELETE FROM rate_windows
   WHERE key IN (SELECT key FROM rate_windows WHERE ends_at <= $1 LIMIT $2) AND ends_at <= $1
   RETURNING key`;
 
-/** A window that has just ended is likely to be opened again: its row is left for that. */
-const LEFT_MS = 60_000;
+/** The row of a window that has just ended is kept: the key's next window will likely reuse it. */
+const ENDED_KEPT_MS = 60_000;
 
 /** Windows of different length are different counters. */
 const keyOf = (name: string, windowMs: number): string => `${windowMs} ${name}`;
@@ -80,12 +80,12 @@ type Hit = {
 };
 
 /**
- * Counters that all nodes share. Hits under a key that come while one is on its way go together with the next,
- * so that a busy key costs a statement at a time and not a queue on its row; different keys share a statement.
+ * Counters that all nodes share. Hits on a key whose statement is under way are added up and sent with the next one,
+ * so that a busy key has one statement at a time instead of a queue for its row. Different keys share a batch.
  */
 export class SharedCounters implements CounterStore {
   readonly #driver: Driver;
-  /** Hits that wait for the statement under way for their key. */
+  /** Per key, the hits that wait for the statement under way. */
   readonly #waiting = new Map<string, Hit[]>();
 
   constructor(driver: Driver) {
@@ -103,11 +103,11 @@ export class SharedCounters implements CounterStore {
   }
 
   async refund(name: string, windowMs: number): Promise<void> {
-    await this.#driver.write(TAKE_BACK, [keyOf(name, windowMs)]);
+    await this.#driver.write(REFUND, [keyOf(name, windowMs)]);
   }
 
   async sweep(limit: number, now: number): Promise<number> {
-    return (await this.#driver.write(SWEEP, [now - LEFT_MS, limit])).length;
+    return (await this.#driver.write(SWEEP, [now - ENDED_KEPT_MS, limit])).length;
   }
 
   async #send(hits: readonly Hit[]): Promise<void> {
@@ -119,7 +119,7 @@ export class SharedCounters implements CounterStore {
     if (next.length > 0) void this.#send(next);
   }
 
-  /** Each of the hits has its own place in the count, as if they had come one by one. */
+  /** Each hit gets its own count, as if they had come one by one. */
   async #count(hits: readonly Hit[]): Promise<void> {
     const { key, windowMs, now, opensAt } = hits[0]!;
     try {

@@ -23,7 +23,7 @@ export const REDEEM = batchableUpdate(['text', 'text', 'text', 'text', 'text', '
   returning: 'scope',
 });
 
-/** Keeps what the code was bound to while that code could still be replayed, and drops it with the first rotation after. */
+/** The first rotation after the code can no longer be replayed drops the values that the code was bound to. */
 export const ROTATE = batchableUpdate(
   ['text', 'text', 'integer', 'text', 'integer', 'bigint', 'bigint', 'bigint'],
   {
@@ -38,7 +38,7 @@ export const ROTATE = batchableUpdate(
   },
 );
 
-/** A replay that is right in everything but its time: then the code or what it bought is in other hands. */
+/** A fully valid replay means a leak: revoke the grant (RFC 6749 4.1.2). */
 export const REVOKE_REPLAYED = `
   UPDATE grants SET revoked_at = $6, revoked_reason = 'code_replay'
   WHERE user_id = $1 AND id = $2 AND generation > 0 AND revoked_at IS NULL
@@ -51,8 +51,8 @@ export const REVOKE_REUSED = `
   RETURNING id`;
 
 /**
- * A token ahead of its grant was sealed here after the row's state was saved: the database was restored
- * from an older backup. Tokens that were consumed since would pass again, so the grant ends.
+ * A token newer than its grant's row was signed after the row was saved: the database was restored from a backup.
+ * Tokens consumed since then would be accepted again, so the grant is revoked (decision 014).
  */
 export const REVOKE_RESTORED = `
   UPDATE grants SET revoked_at = $4, revoked_reason = 'database_restored'
@@ -60,8 +60,8 @@ export const REVOKE_RESTORED = `
   RETURNING id`;
 
 /**
- * Goes into the transaction that cuts a grant, after the cut: the event is there exactly when the
- * cut is, names the grant's own application whoever caused it, and a second try adds none.
+ * Runs after the revocation, in its transaction: the event exists exactly when the grant was revoked, names the
+ * grant's own application whichever client caused it, and a second attempt adds none.
  */
 export const RECORD_REVOCATION = `
   INSERT INTO security_events (user_id, id, happened_at, kind, client_id, address, user_agent)
@@ -81,7 +81,7 @@ export const DISCONNECT = `
   WHERE user_id = $1 AND client_id = $2 AND revoked_at IS NULL
   RETURNING id`;
 
-/** Every scope that any of the grants has: a set is the sum of its bits. */
+/** The union of the grants' scopes: for each bit, its maximum. */
 const ALL_SCOPES = allScopes()
   .map(({ bit }) => `MAX(scope & ${bit})`)
   .join(' + ');
@@ -93,7 +93,7 @@ export const CONNECTIONS = `
   WHERE user_id = $1 AND generation > 0 AND revoked_at IS NULL AND (expires_at > $2 OR last_used_at > $3)
   GROUP BY client_id ORDER BY MAX(last_used_at) DESC, client_id`;
 
-/** A token ahead of its grant comes from a life that a restored backup does not know: refused. */
+/** Refuses a token newer than its grant's row: it was issued after the backup that was restored. */
 export const READ_ACCESS = batchableSelect(['text', 'text', 'integer'], {
   select: [...PROFILE_COLUMNS.map((column) => `u.${column}`), 'g.client_id'].join(', '),
   from: 'grants g JOIN users u ON u.id = g.user_id',

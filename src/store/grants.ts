@@ -1,7 +1,7 @@
 import type { GrantRef } from '../protocol/credentials.ts';
 import { PROFILE_COLUMNS, type Profile, profileFrom } from '../protocol/profile.ts';
-import type { ScopeSet } from '../protocol/scope.ts';
-import type { Driver, Row, Value } from './drivers/driver.ts';
+import { includes, type ScopeSet } from '../protocol/scope.ts';
+import type { Driver, Value } from './drivers/driver.ts';
 import {
   CODE_IS_LIVE,
   CONNECTIONS,
@@ -37,7 +37,7 @@ export type CodeRedemption = {
   readonly ref: GrantRef;
   readonly clientId: string;
   readonly redirectUri: string;
-  /** Undefined when no usable verifier came with the request: then nothing matches. */
+  /** Undefined when the request had no usable verifier: then no grant matches. */
   readonly codeChallenge: string | undefined;
   readonly now: number;
   readonly expiresAt: number;
@@ -46,15 +46,15 @@ export type CodeRedemption = {
 export type Rotation = {
   readonly ref: GrantRef;
   readonly clientId: string;
-  /** What the new access token is to have; undefined for all of the grant's scope. */
+  /** The scope of the new access token; undefined for the grant's whole scope. */
   readonly scope: ScopeSet | undefined;
   readonly now: number;
   readonly expiresAt: number;
-  /** A code issued before this can no longer be replayed, so what it was bound to may go. */
+  /** A code issued before this time can no longer be replayed: the values it was bound to may be dropped. */
   readonly codesExpiredBefore: number;
 };
 
-/** Why a link was refused: for the log, never for the client. */
+/** For the log, never for the client. */
 export type RefusedReason =
   | 'grant_unknown'
   | 'expired'
@@ -72,18 +72,18 @@ export type RevokedReason =
   | 'revoked_by_client'
   | 'disconnected_by_user'
   | 'account_deleted'
-  /** The row was older than a token that it had issued: see docs/operations.md on restoring a backup. */
+  /** The row was older than a token issued from it: see docs/operations.md on restoring a backup. */
   | 'database_restored';
 
 type RedemptionOutcome =
   | { readonly outcome: 'redeemed'; readonly scope: ScopeSet }
-  /** The code was used before; `cut` when this replay ended the grant. */
+  /** The code was redeemed before; `revoked` when this replay revoked the grant. */
   | { readonly outcome: 'replayed'; readonly revoked: boolean; readonly grant: GrantState }
   | { readonly outcome: 'refused'; readonly reason: RefusedReason; readonly grant?: GrantState };
 
 type RotationOutcome =
   | { readonly outcome: 'rotated'; readonly scope: ScopeSet }
-  /** The token was consumed earlier; `cut` when this presentation ended the grant. */
+  /** The token was rotated before; `revoked` when this reuse revoked the grant. */
   | { readonly outcome: 'reused'; readonly revoked: boolean; readonly grant: GrantState }
   | { readonly outcome: 'scope_exceeded'; readonly grant: GrantState }
   | { readonly outcome: 'refused'; readonly reason: RefusedReason; readonly grant?: GrantState };
@@ -93,10 +93,13 @@ export type AccessRead =
   | { readonly outcome: 'refused' };
 
 export type SweepPosition = { readonly userId: string; readonly grantId: string };
-/** `next` is undefined at the end of the table. */
-export type SweptRange = { readonly removed: number; readonly next: SweepPosition | undefined };
-/** `live` is how many of the grants looked at were neither expired nor cut. */
-type SweptGrants = SweptRange & { readonly live: number };
+/** `next` is undefined at the end of the table. `live` grants were neither expired nor revoked. */
+type SweptRange = {
+  readonly removed: number;
+  readonly live: number;
+  readonly next: SweepPosition | undefined;
+};
+export type RevokedRange = { readonly revoked: number; readonly next: SweepPosition | undefined };
 
 const GRANT_STATE = new RowType({
   clientId: text('client_id'),
@@ -105,7 +108,7 @@ const GRANT_STATE = new RowType({
   /** Expiry of the current credential. */
   expiresAt: number('expires_at'),
   lastUsedAt: nullableNumber('last_used_at'),
-  /** What the code is bound to; null once that is of no more use. */
+  /** The code is bound to these two; null once it can no longer be replayed. */
   redirectUri: nullableText('redirect_uri'),
   codeChallenge: nullableText('code_challenge'),
   revokedAt: nullableNumber('revoked_at'),
@@ -115,7 +118,9 @@ const GRANT_STATE = new RowType({
 /** A grant as a failed attempt found it, for the application's request log. */
 export type GrantState = ObjectOf<typeof GRANT_STATE>;
 
-const CLASSIFY = `
+type FoundGrant = { readonly grant: GrantState; readonly userEnabled: boolean };
+
+const FIND = `
   SELECT ${GRANT_STATE.columns}, ${USER_ENABLED} AS user_enabled FROM grants WHERE user_id = $1 AND id = $2`;
 
 const CONNECTION = new RowType({
@@ -125,7 +130,7 @@ const CONNECTION = new RowType({
   lastUsedAt: number('last_used_at'),
 });
 
-/** All live grants of one application for one user, seen as one. */
+/** All live grants of one user to one application, as one. */
 export type Connection = ObjectOf<typeof CONNECTION>;
 
 export class SqlGrants {
@@ -135,7 +140,7 @@ export class SqlGrants {
     this.#driver = driver;
   }
 
-  /** False when the user is gone or disabled. The same grant twice is one grant. */
+  /** False when the user is gone or disabled. Creating a grant twice creates it once. */
   async create(grant: NewGrant): Promise<boolean> {
     const { userId, grantId, clientId, scope, redirectUri, codeChallenge, now, expiresAt } = grant;
     const values = [userId, grantId, clientId, scope, expiresAt, redirectUri, codeChallenge, now];
@@ -160,16 +165,16 @@ export class SqlGrants {
 
   async #explainRedemption(redemption: CodeRedemption): Promise<RedemptionOutcome> {
     const { ref, clientId, redirectUri, codeChallenge, now } = redemption;
-    const row = await this.#classify(ref);
-    if (!row) return { outcome: 'refused', reason: 'grant_unknown' };
-    const grant = GRANT_STATE.read(row);
+    const found = await this.#find(ref);
+    if (!found) return { outcome: 'refused', reason: 'grant_unknown' };
+    const { grant } = found;
     if (grant.generation === 0) {
-      if (row.client_id !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
-      if (row.redirect_uri !== redirectUri)
+      if (grant.clientId !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
+      if (grant.redirectUri !== redirectUri)
         return { outcome: 'refused', reason: 'wrong_redirect_uri', grant };
-      if (row.code_challenge !== codeChallenge)
+      if (grant.codeChallenge !== codeChallenge)
         return { outcome: 'refused', reason: 'wrong_verifier', grant };
-      return { outcome: 'refused', reason: staleness(row, now), grant };
+      return { outcome: 'refused', reason: stateRefusal(found, now), grant };
     }
     if (codeChallenge === undefined) return { outcome: 'replayed', revoked: false, grant };
     const values = [ref.userId, ref.grantId, clientId, redirectUri, codeChallenge, now];
@@ -190,11 +195,10 @@ export class SqlGrants {
   }
 
   async #explainRotation({ ref, clientId, scope, now }: Rotation): Promise<RotationOutcome> {
-    const row = await this.#classify(ref);
-    if (!row) return { outcome: 'refused', reason: 'grant_unknown' };
-    const grant = GRANT_STATE.read(row);
-    const { generation } = grant;
-    if (generation > ref.generation) {
+    const found = await this.#find(ref);
+    if (!found) return { outcome: 'refused', reason: 'grant_unknown' };
+    const { grant } = found;
+    if (grant.generation > ref.generation) {
       const values = [ref.userId, ref.grantId, ref.generation, now];
       return {
         outcome: 'reused',
@@ -202,22 +206,21 @@ export class SqlGrants {
         grant,
       };
     }
-    if (generation < ref.generation) {
+    if (grant.generation < ref.generation) {
       await this.#driver.write(REVOKE_RESTORED, [ref.userId, ref.grantId, ref.generation, now]);
       return { outcome: 'refused', reason: 'grant_behind_token' };
     }
-    if (row.client_id !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
-    const reason = staleness(row, now);
-    if (reason === 'grant_unknown' && scope !== undefined && (Number(row.scope) & scope) !== scope) {
+    if (grant.clientId !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
+    const reason = stateRefusal(found, now);
+    if (reason === 'grant_unknown' && scope !== undefined && !includes(grant.scope, scope))
       return { outcome: 'scope_exceeded', grant };
-    }
     return { outcome: 'refused', reason, grant };
   }
 
   /** Revokes the grant when it is this client's; true when this call revoked it. The client sees no difference. */
   async revoke(ref: GrantRef, clientId: string, now: number): Promise<boolean> {
-    const by: RevokedReason = 'revoked_by_client';
-    const row = await this.#driver.runBatched(REVOKE, [ref.userId, ref.grantId, clientId, now, by]);
+    const reason: RevokedReason = 'revoked_by_client';
+    const row = await this.#driver.runBatched(REVOKE, [ref.userId, ref.grantId, clientId, now, reason]);
     return row !== undefined;
   }
 
@@ -243,7 +246,7 @@ export class SqlGrants {
    * Removes grants that expired before `expiredBefore` among the next `limit` after `from`. Walks the primary
    * key, because an index on expires_at would make every rotation write it too.
    */
-  async sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweptGrants> {
+  async sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweptRange> {
     const range = await this.#driver.read(SWEEP_RANGE, [from.userId, from.grantId, limit]);
     const last = range.at(-1);
     if (!last) return { removed: 0, live: 0, next: undefined };
@@ -255,15 +258,20 @@ export class SqlGrants {
     return { ...step, removed: (await this.#driver.write(SWEEP, values)).length };
   }
 
-  /** Revokes every grant among the next `limit` after `from`; `removed` is how many. */
-  async revokeAll(from: SweepPosition, limit: number, by: RevokedReason, now: number): Promise<SweptRange> {
+  /** Revokes every grant among the next `limit` after `from`. */
+  async revokeAll(
+    from: SweepPosition,
+    limit: number,
+    reason: RevokedReason,
+    now: number,
+  ): Promise<RevokedRange> {
     const range = await this.#driver.read(SWEEP_RANGE, [from.userId, from.grantId, limit]);
     const last = range.at(-1);
-    if (!last) return { removed: 0, next: undefined };
+    if (!last) return { revoked: 0, next: undefined };
     const next = { userId: last.user_id as string, grantId: last.id as string };
-    const values = [from.userId, from.grantId, next.userId, next.grantId, now, by];
+    const values = [from.userId, from.grantId, next.userId, next.grantId, now, reason];
     const revoked = await this.#driver.write(REVOKE_RANGE, values);
-    return { removed: revoked.length, next: range.length < limit ? undefined : next };
+    return { revoked: revoked.length, next: range.length < limit ? undefined : next };
   }
 
   /** When any grant was last used, or 0. Reads the whole table. */
@@ -272,7 +280,7 @@ export class SqlGrants {
     return Number((await this.#driver.read(sql))[0]?.last ?? 0);
   }
 
-  /** The cut, and the event that tells the user of it. */
+  /** Revokes the grant and, in the same transaction, records the event that the user sees. */
   async #revokeAndRecord(
     sql: string,
     values: readonly Value[],
@@ -280,19 +288,20 @@ export class SqlGrants {
     now: number,
   ): Promise<boolean> {
     const event = { sql: RECORD_REVOCATION, values: [userId, grantId, now] };
-    const [cut] = await this.#driver.transaction([{ sql, values }, event]);
-    return cut!.length > 0;
+    const [revoked] = await this.#driver.transaction([{ sql, values }, event]);
+    return revoked!.length > 0;
   }
 
-  async #classify({ userId, grantId }: GrantRef): Promise<Row | undefined> {
-    return (await this.#driver.read(CLASSIFY, [userId, grantId]))[0];
+  async #find({ userId, grantId }: GrantRef): Promise<FoundGrant | undefined> {
+    const [row] = await this.#driver.read(FIND, [userId, grantId]);
+    return row && { grant: GRANT_STATE.read(row), userEnabled: row.user_enabled === 1 };
   }
 }
 
-/** Why a row whose every binding matches still refused. 'unknown' when nothing of this kind is the reason. */
-function staleness(row: Row, now: number): RefusedReason {
-  if (row.revoked_at !== null) return 'grant_revoked';
-  if (Number(row.expires_at) <= now) return 'expired';
-  if (!row.user_enabled) return 'user_disabled';
+/** The refusal of a grant to which the credential fits. `grant_unknown`: its state is no reason to refuse. */
+function stateRefusal({ grant, userEnabled }: FoundGrant, now: number): RefusedReason {
+  if (grant.revokedAt !== null) return 'grant_revoked';
+  if (grant.expiresAt <= now) return 'expired';
+  if (!userEnabled) return 'user_disabled';
   return 'grant_unknown';
 }

@@ -22,7 +22,7 @@ export class SqlMailLinks {
     );
   }
 
-  /** The address that a live link was made for. */
+  /** The email address of a live link. */
   async find(
     userId: string,
     tokenHash: string,
@@ -35,7 +35,7 @@ export class SqlMailLinks {
     return row?.email as string | undefined;
   }
 
-  /** The same, and removes the link in the same statement, so that it works once only. */
+  /** Finds and removes the link in one statement, so that it works once only. */
   async take(
     userId: string,
     tokenHash: string,

@@ -1,6 +1,7 @@
 import { MAX_SECRETS } from '../protocol/application.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
-import { insertSecret, selectSecrets } from './application-secrets.ts';
+import { newId } from '../protocol/credentials.ts';
+import { selectSecrets } from './application-secrets.ts';
 import {
   type Application,
   applicationsOf,
@@ -12,27 +13,27 @@ import {
   type SqlApplications,
 } from './applications.ts';
 import { type Driver, DuplicateKey, type Row, type Statement } from './drivers/driver.ts';
-import { rememberExpiredSecrets, rememberRemovedSecret } from './retired-secrets.ts';
+import { retireExpiredSecrets, retireSecret } from './retired-secrets.ts';
 
 type NewSecret = { readonly id: string; readonly secret: string; readonly now: number };
 
 type CreationOutcome =
   | { readonly outcome: 'created' }
-  /** The form was sent before and made this application; it may have been deleted since. */
+  /** The form was submitted before and created this application, which may have been deleted since. */
   | { readonly outcome: 'repeated'; readonly clientId: string };
 
-/** `repeated`: a secret with this id is there already. */
+/** `repeated`: a secret with this id exists already. */
 type SecretAddition = 'added' | 'repeated' | 'too_many' | 'unknown';
-/** `last`: it is the only secret that does not end by itself, and stays. */
+/** `last`: the only secret that does not expire; it stays. */
 type SecretRemoval = 'removed' | 'last' | 'unknown';
 
-/** A form cannot be sent any more when the session it was made for is over; that is long before this. */
-const REMEMBER_FORMS_MS = 30 * 24 * 3600 * 1000;
+/** A form is useless once the session it was made for has ended, which is long before this. */
+const FORMS_KEPT_MS = 30 * 24 * 3600 * 1000;
 
 const OWNED = 'EXISTS (SELECT 1 FROM applications WHERE client_id = $1 AND owner_id = $2)';
 
-/** Locks the application, so that of two changes to its secrets the second sees what the first did. */
-const TOUCH =
+/** Locks the application: of two concurrent changes to its secrets, the second sees the result of the first. */
+const LOCK =
   'UPDATE applications SET updated_at = $3 WHERE client_id = $1 AND owner_id = $2 RETURNING client_id';
 
 const REMOVE_EXPIRED_SECRETS = `
@@ -46,14 +47,14 @@ const ADD_SECRET = `
   ON CONFLICT DO NOTHING
   RETURNING id`;
 
-/** One without an end always stays: an application must not lose its last secret, now or later. */
+/** One secret without expiry always stays: an application must not lose its last secret, now or later. */
 const REMOVE_SECRET = `
   DELETE FROM application_secrets WHERE client_id = $1 AND id = $3 AND ${OWNED}
     AND EXISTS (SELECT 1 FROM application_secrets other
       WHERE other.client_id = $1 AND other.id <> $3 AND other.expires_at IS NULL)
   RETURNING id`;
 
-/** The applications of one user. Every statement names the owner: what is somebody else's is not there. */
+/** The applications of one user. Every statement has the owner in its condition or its row (decision 024). */
 export class SqlOwnedApplications {
   readonly #driver: Driver;
   readonly #applications: SqlApplications;
@@ -93,14 +94,14 @@ export class SqlOwnedApplications {
       await this.#applications.change([
         {
           sql: 'DELETE FROM application_creations WHERE owner_id = $1 AND created_at < $2',
-          values: [this.#ownerId, now - REMEMBER_FORMS_MS],
+          values: [this.#ownerId, now - FORMS_KEPT_MS],
         },
         {
           sql: 'INSERT INTO application_creations (owner_id, form_id, client_id, created_at) VALUES ($1, $2, $3, $4)',
           values: [this.#ownerId, formId, clientId, now],
         },
         insertApplication({ ...application, ownerId: this.#ownerId }),
-        insertSecret(clientId, secret, now),
+        this.#addSecret(clientId, { id: newId(), secret, now }),
       ]);
       return { outcome: 'created' };
     } catch (error) {
@@ -145,45 +146,49 @@ export class SqlOwnedApplications {
 
   /** Only while the application has the name that was confirmed. */
   async delete(clientId: string, name: string): Promise<boolean> {
-    const [deleted] = await this.#applications.change([
-      {
-        sql: 'DELETE FROM applications WHERE client_id = $1 AND owner_id = $2 AND name = $3 RETURNING client_id',
-        values: [clientId, this.#ownerId, name],
-      },
+    const values = [clientId, this.#ownerId, name];
+    const condition = 'client_id = $1 AND owner_id = $2 AND name = $3';
+    const [, , deleted] = await this.#applications.change([
+      // Locks the application, so that no secret is added between the two that follow.
+      { sql: `UPDATE applications SET updated_at = updated_at WHERE ${condition}`, values },
       {
         sql: `DELETE FROM application_secrets WHERE client_id = $1
-          AND NOT EXISTS (SELECT 1 FROM applications WHERE client_id = $1)`,
-        values: [clientId],
+          AND EXISTS (SELECT 1 FROM applications WHERE ${condition})`,
+        values,
       },
+      { sql: `DELETE FROM applications WHERE ${condition} RETURNING client_id`, values },
     ]);
     return deleted!.length > 0;
   }
 
-  async addSecret(clientId: string, { id, secret, now }: NewSecret): Promise<SecretAddition> {
+  async addSecret(clientId: string, newSecret: NewSecret): Promise<SecretAddition> {
+    const { id, now } = newSecret;
     const [owned, , , added] = await this.#applications.change([
-      { sql: TOUCH, values: [clientId, this.#ownerId, now] },
-      rememberExpiredSecrets(clientId, now),
+      { sql: LOCK, values: [clientId, this.#ownerId, now] },
+      retireExpiredSecrets(clientId, this.#ownerId, now),
       { sql: REMOVE_EXPIRED_SECRETS, values: [clientId, this.#ownerId, now] },
-      {
-        sql: ADD_SECRET,
-        values: [clientId, this.#ownerId, id, hashClientSecret(secret), secret.slice(-4), now],
-      },
+      this.#addSecret(clientId, newSecret),
     ]);
     if (added!.length > 0) return 'added';
     if (owned!.length === 0) return 'unknown';
     const application = await this.find(clientId);
-    return application?.secrets.some((one) => one.id === id) ? 'repeated' : 'too_many';
+    return application?.secrets.some((secret) => secret.id === id) ? 'repeated' : 'too_many';
   }
 
   async removeSecret(clientId: string, secretId: string, now: number): Promise<SecretRemoval> {
     const [, , removed] = await this.#applications.change([
-      { sql: TOUCH, values: [clientId, this.#ownerId, now] },
-      rememberRemovedSecret(clientId, this.#ownerId, secretId, now),
+      { sql: LOCK, values: [clientId, this.#ownerId, now] },
+      retireSecret(clientId, this.#ownerId, secretId, now),
       { sql: REMOVE_SECRET, values: [clientId, this.#ownerId, secretId] },
     ]);
     if (removed!.length > 0) return 'removed';
     const application = await this.find(clientId);
-    return application?.secrets.some((one) => one.id === secretId) ? 'last' : 'unknown';
+    return application?.secrets.some(({ id }) => id === secretId) ? 'last' : 'unknown';
+  }
+
+  #addSecret(clientId: string, { id, secret, now }: NewSecret): Statement {
+    const values = [clientId, this.#ownerId, id, hashClientSecret(secret), secret.slice(-4), now];
+    return { sql: ADD_SECRET, values };
   }
 
   async #changed(sql: string, values: Statement['values']): Promise<boolean> {
@@ -191,7 +196,7 @@ export class SqlOwnedApplications {
     return rows!.length > 0;
   }
 
-  /** With the last use of each secret as this process knows it: writing it may be up to a minute late. */
+  /** Takes the last use of a secret from memory where it is not written yet. */
   #read(rows: readonly Row[], secrets: readonly Row[]): Application[] {
     const { secretLastUsed } = this.#applications;
     return applicationsOf(rows, secrets).map((application) => ({

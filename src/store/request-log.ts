@@ -13,8 +13,7 @@ import {
   WritableRowType,
 } from './row-type.ts';
 
-export const LOGGED_ENDPOINTS = ['authorize', 'token', 'revoke'] as const;
-export type LoggedEndpoint = (typeof LOGGED_ENDPOINTS)[number];
+export type LoggedEndpoint = 'authorize' | 'token' | 'revoke';
 
 /** The result of a request: the error code sent to the client with the exact reason, or what a success did. */
 export type LogOutcome =
@@ -51,12 +50,12 @@ export type LogFilter = {
   readonly endpoint?: LoggedEndpoint | undefined;
   readonly since?: number | undefined;
   readonly until?: number | undefined;
-  /** Only what is older than the entry with this id: the next page. */
+  /** For the next page: only entries older than the one with this id. */
   readonly before?: string | undefined;
 };
 
-/** Rows a statement. Few enough that writing them holds nobody up. */
-const ROWS_AT_ONCE = 50;
+/** Few enough that no request waits long for the write. */
+const MAX_ROWS_PER_STATEMENT = 50;
 const MAX_ENTRIES_PER_GRANT = 100;
 
 const TRIM = `
@@ -71,12 +70,12 @@ const LIST = `
     AND ($6 = '' OR ($6 = 'success' AND error = '') OR ($6 = 'failure' AND error <> ''))
   ORDER BY id DESC LIMIT $7`;
 
-const APPLICATION_OF = `
+const FIND_CLIENT_ID = `
   SELECT client_id FROM request_log
   WHERE id = $2 AND client_id IN (SELECT client_id FROM applications WHERE owner_id = $1)`;
 
 /** Sorts after every id. */
-const LAST = '~';
+const AFTER_ALL_IDS = '~';
 
 export class SqlRequestLog {
   readonly #driver: Driver;
@@ -86,8 +85,8 @@ export class SqlRequestLog {
   }
 
   async write(entries: readonly LogEntry[]): Promise<void> {
-    for (let i = 0; i < entries.length; i += ROWS_AT_ONCE) {
-      const rows = entries.slice(i, i + ROWS_AT_ONCE);
+    for (let i = 0; i < entries.length; i += MAX_ROWS_PER_STATEMENT) {
+      const rows = entries.slice(i, i + MAX_ROWS_PER_STATEMENT);
       await this.#driver.write(
         insert(rows.length),
         rows.flatMap((entry) => ENTRY.write(entry)),
@@ -102,7 +101,13 @@ export class SqlRequestLog {
 
   /** Newest first. */
   async list(clientId: string, filter: LogFilter, limit: number): Promise<LogEntry[]> {
-    const { before = LAST, since = 0, until = Number.MAX_SAFE_INTEGER, endpoint = '', outcome = '' } = filter;
+    const {
+      before = AFTER_ALL_IDS,
+      since = 0,
+      until = Number.MAX_SAFE_INTEGER,
+      endpoint = '',
+      outcome = '',
+    } = filter;
     const values = [clientId, before, since, until, endpoint, outcome, limit];
     return (await this.#driver.read(LIST, values)).map(entryOf);
   }
@@ -122,7 +127,7 @@ export class SqlRequestLog {
 
   /** The client_id of the owner's application that an entry belongs to. */
   async findClientId(ownerId: string, id: string): Promise<string | undefined> {
-    return (await this.#driver.read(APPLICATION_OF, [ownerId, id]))[0]?.client_id as string | undefined;
+    return (await this.#driver.read(FIND_CLIENT_ID, [ownerId, id]))[0]?.client_id as string | undefined;
   }
 
   async sweep(limit: number, before: number): Promise<void> {
@@ -132,15 +137,15 @@ export class SqlRequestLog {
   }
 }
 
-const inserts = new Map<number, string>();
+const insertsByRows = new Map<number, string>();
 
 function insert(rows: number): string {
-  let sql = inserts.get(rows);
+  let sql = insertsByRows.get(rows);
   if (!sql) {
     const width = Object.keys(ENTRY.fields).length;
     const values = Array.from({ length: rows }, (_, row) => `(${placeholders(width, row * width + 1)})`);
     sql = `INSERT INTO request_log (${ENTRY.columns}) VALUES ${values.join(', ')} ON CONFLICT DO NOTHING`;
-    inserts.set(rows, sql);
+    insertsByRows.set(rows, sql);
   }
   return sql;
 }

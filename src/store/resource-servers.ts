@@ -22,29 +22,29 @@ type NewResourceServer = Pick<ResourceServer, 'id' | 'name'> & {
 type ById = ReadonlyMap<string, ResourceServer>;
 
 /**
- * A platform has a handful of these, so all are kept in memory until one changes. Then a check
- * of a token costs no read for its caller, and a stranger's made-up id costs none either.
+ * A platform has a handful of these, so all are cached until one changes. Introspection then reads nothing to
+ * authenticate its caller, and a made-up id costs no read either.
  */
 export class SqlResourceServers {
   readonly #driver: Driver;
-  #all: Promise<ById> | undefined;
+  #cache: Promise<ById> | undefined;
 
   constructor(driver: Driver) {
     this.#driver = driver;
-    driver.onExternalChange(() => this.#forget());
+    driver.onExternalChange(() => this.#clearCache());
   }
 
-  /** From memory; a change made by any process is seen within a second. */
+  /** Cached; a change made by any process is seen within a second. */
   async find(id: string): Promise<ResourceServer | undefined> {
-    this.#all ??= this.#load();
-    return (await this.#all).get(id);
+    this.#cache ??= this.#load();
+    return (await this.#cache).get(id);
   }
 
   async #load(): Promise<ById> {
     try {
-      return new Map((await this.list()).map((one) => [one.id, one]));
+      return new Map((await this.list()).map((server) => [server.id, server]));
     } catch (error) {
-      this.#forget();
+      this.#clearCache();
       throw error;
     }
   }
@@ -76,11 +76,11 @@ export class SqlResourceServers {
 
   async #change(statement: Statement): Promise<Row[]> {
     const [rows] = await this.#driver.transaction([statement, ...this.#driver.notifyStatements]);
-    this.#forget();
+    this.#clearCache();
     return rows!;
   }
 
-  #forget(): void {
-    this.#all = undefined;
+  #clearCache(): void {
+    this.#cache = undefined;
   }
 }

@@ -9,25 +9,26 @@ const RETIRED_SECRET = new RowType({
 type RetiredSecret = ObjectOf<typeof RETIRED_SECRET>;
 
 /**
- * A secret that is removed leaves its hash behind for a while: a request that still brings it can then be
- * told apart from one with a wrong secret, in the application's request log. Nobody is let in by it.
+ * The hash of a removed secret stays for a while, so that the request log can distinguish an old secret from a wrong
+ * one. It does not authenticate anybody.
  */
-const REMEMBER = 'INSERT INTO retired_secrets (client_id, hash, retired_at, retired_reason)';
+const RETIRE = 'INSERT INTO retired_secrets (client_id, hash, retired_at, retired_reason)';
 
-/** Goes before the statement that removes what has expired. */
-export function rememberExpiredSecrets(clientId: string, now: number): Statement {
+/** Must run before the statement that removes expired secrets. */
+export function retireExpiredSecrets(clientId: string, ownerId: string, now: number): Statement {
   return {
-    sql: `${REMEMBER} SELECT client_id, hash, expires_at, 'expired' FROM application_secrets
-      WHERE client_id = $1 AND expires_at <= $2
+    sql: `${RETIRE} SELECT client_id, hash, expires_at, 'expired' FROM application_secrets
+      WHERE client_id = $1 AND expires_at <= $3
+        AND EXISTS (SELECT 1 FROM applications WHERE client_id = $1 AND owner_id = $2)
       ON CONFLICT DO NOTHING`,
-    values: [clientId, now],
+    values: [clientId, ownerId, now],
   };
 }
 
-/** Goes before the statement that removes all secrets but the newest. */
-export function rememberReplacedSecrets(clientId: string, now: number): Statement {
+/** Must run before the statement that removes all secrets but the newest. */
+export function retireReplacedSecrets(clientId: string, now: number): Statement {
   return {
-    sql: `${REMEMBER} SELECT client_id, hash,
+    sql: `${RETIRE} SELECT client_id, hash,
         CASE WHEN expires_at <= $2 THEN expires_at ELSE CAST($2 AS BIGINT) END,
         CASE WHEN expires_at <= $2 THEN 'expired' ELSE 'removed' END
       FROM application_secrets WHERE client_id = $1 AND id <> (
@@ -37,15 +38,10 @@ export function rememberReplacedSecrets(clientId: string, now: number): Statemen
   };
 }
 
-/** Goes before the statement that removes the secret, with the same condition. */
-export function rememberRemovedSecret(
-  clientId: string,
-  ownerId: string,
-  secretId: string,
-  now: number,
-): Statement {
+/** Must run before the statement that removes the secret, and has the same condition. */
+export function retireSecret(clientId: string, ownerId: string, secretId: string, now: number): Statement {
   return {
-    sql: `${REMEMBER} SELECT client_id, hash, CAST($4 AS BIGINT), 'removed' FROM application_secrets
+    sql: `${RETIRE} SELECT client_id, hash, CAST($4 AS BIGINT), 'removed' FROM application_secrets
       WHERE client_id = $1 AND id = $3
         AND EXISTS (SELECT 1 FROM applications WHERE client_id = $1 AND owner_id = $2)
         AND EXISTS (SELECT 1 FROM application_secrets other

@@ -35,13 +35,13 @@ const EVENT = new RowType({
 const NEW_EVENT = new WritableRowType({ ...EVENT.fields, userId: text('user_id'), id: text('id') });
 
 export type SecurityEvent = ObjectOf<typeof EVENT>;
-/** Two events of one id are one event. */
+/** Recording two events with the same id records one. */
 type NewSecurityEvent = InputOf<typeof NEW_EVENT>;
 
-/** So many are kept of each user: whoever makes many must not be able to fill the disk. */
+/** Bounded, because a user can cause events without limit. */
 const MAX_PER_USER = 100;
 
-const FORGET_OLD = `
+const DELETE_OLDEST = `
   DELETE FROM security_events WHERE user_id = $1 AND happened_at < (
     SELECT MIN(happened_at) FROM (
       SELECT happened_at FROM security_events WHERE user_id = $1 ORDER BY happened_at DESC LIMIT $2) AS newest)`;
@@ -61,7 +61,7 @@ export class SqlSecurityEvents {
           ON CONFLICT DO NOTHING`,
         values,
       },
-      { sql: FORGET_OLD, values: [event.userId, MAX_PER_USER] },
+      { sql: DELETE_OLDEST, values: [event.userId, MAX_PER_USER] },
     ]);
   }
 

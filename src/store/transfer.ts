@@ -4,22 +4,22 @@ import type pg from 'pg';
 import type { Row, Value } from './drivers/driver.ts';
 import { newClient } from './drivers/postgres-client.ts';
 
-const BATCH = 2_000;
-/** What belongs to the running of one database and not to what it holds. */
-const LEFT_OUT = new Set(['migrations', 'leases', 'rate_windows']);
+const BATCH_SIZE = 2_000;
+/** State of one running database, not data. */
+const NOT_COPIED = new Set(['migrations', 'leases', 'rate_windows']);
 
 export type TransferredTable = { readonly table: string; readonly rows: number; readonly checksum: string };
 type TransferProgress = (step: 'copy' | 'verify', table: string, rows: number, totalRows: number) => void;
 
-/** The target is not the empty twin of the source that it has to be. Nothing was changed. */
+/** The target is not empty or has another schema than the source. Nothing was changed. */
 export class TransferRefused extends Error {
   override readonly name = 'TransferRefused';
 }
 
 /**
- * Copies everything from a SQLite file to an empty PostgreSQL database, both with the current schema:
- * all of it in one transaction, verified before it is committed, or nothing. The source is kept from
- * changing meanwhile, so that no token is rotated in a database that is about to be left behind.
+ * Copies all data from a SQLite file to an empty PostgreSQL database, both with the current schema, in one
+ * transaction that is verified before it commits. The source is locked meanwhile, so that no token is rotated in a
+ * database that is about to be abandoned.
  */
 export async function transfer(
   sqlitePath: string,
@@ -42,7 +42,7 @@ export async function transfer(
     await target.query('ANALYZE');
     return copied;
   } finally {
-    // An unfinished transaction ends with its connection.
+    // A transaction that did not commit is undone with its connection.
     await target.end().catch(() => {});
     source.close();
   }
@@ -61,7 +61,7 @@ async function matchTables(source: DatabaseSync, target: pg.Client): Promise<Tab
     .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`)
     .all()
     .map(({ name }) => String(name))
-    .filter((name) => !LEFT_OUT.has(name));
+    .filter((name) => !NOT_COPIED.has(name));
   return names.map((name) => {
     const columns = (inTarget.get(name) ?? []).map(({ column, type }) => ({ name: column, type }));
     const inSource = source
@@ -73,7 +73,7 @@ async function matchTables(source: DatabaseSync, target: pg.Client): Promise<Tab
   });
 }
 
-/** The locks keep a service that was started too early from writing meanwhile. */
+/** Locks each table too: a service that was started too early must not write meanwhile. */
 async function refuseUnlessEmpty(target: pg.Client, tables: readonly Table[]): Promise<void> {
   for (const { name } of tables) {
     await target.query(`LOCK TABLE ${name} IN EXCLUSIVE MODE`);
@@ -118,7 +118,7 @@ async function verifyTable(
   const checksum = new Checksum(columns);
   let rows = 0;
   for (;;) {
-    const batch = await target.query<Row>(`FETCH ${BATCH} FROM verify`);
+    const batch = await target.query<Row>(`FETCH ${BATCH_SIZE} FROM verify`);
     if (batch.rows.length === 0) break;
     for (const row of batch.rows) checksum.add(row);
     rows += batch.rows.length;
@@ -126,14 +126,14 @@ async function verifyTable(
   }
   await target.query('CLOSE verify');
   if (rows !== copied.rows || checksum.text() !== copied.checksum)
-    throw new Error(`the table ${name} did not arrive as it was sent; nothing was kept`);
+    throw new Error(`the copy of the table ${name} differs from the source; nothing was kept`);
 }
 
 function* batches(rows: Iterable<Row>): Generator<Row[]> {
   let batch: Row[] = [];
   for (const row of rows) {
     batch.push(row);
-    if (batch.length === BATCH) {
+    if (batch.length === BATCH_SIZE) {
       yield batch;
       batch = [];
     }
@@ -141,7 +141,7 @@ function* batches(rows: Iterable<Row>): Generator<Row[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** Of all rows whatever their order: the exclusive or of each row's SHA-256. No row is there twice. */
+/** Independent of the order of the rows: the exclusive or of their SHA-256. No table has two equal rows. */
 class Checksum {
   readonly #columns: readonly Column[];
   readonly #sum = Buffer.alloc(32);

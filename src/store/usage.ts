@@ -34,10 +34,10 @@ const RAISE_REGISTER = `
   ON CONFLICT (client_id, day, register) DO UPDATE SET value = excluded.value
     WHERE excluded.value > usage_users.value`;
 
-/** Statements on their way at a time: what else the database has to do comes in between. */
-const AT_ONCE = 50;
+/** Few enough that other statements get their turn in between. */
+const MAX_CONCURRENT = 50;
 
-/** Counts that all nodes add to. */
+/** Counts to which all nodes add. */
 export class SqlUsage {
   readonly #driver: Driver;
 
@@ -78,6 +78,7 @@ export class SqlUsage {
   }
 
   async #each<T>(items: readonly T[], write: (item: T) => Promise<unknown>): Promise<void> {
-    for (let i = 0; i < items.length; i += AT_ONCE) await Promise.all(items.slice(i, i + AT_ONCE).map(write));
+    for (let i = 0; i < items.length; i += MAX_CONCURRENT)
+      await Promise.all(items.slice(i, i + MAX_CONCURRENT).map(write));
   }
 }

@@ -108,7 +108,7 @@ export class SqlUsers {
         values: [id, passwordHash, now],
       },
       { sql: 'DELETE FROM sessions WHERE user_id = $1 AND id_hash <> $2', values: [id, keepSession] },
-      // Links asked for before must not undo it.
+      // An earlier link must not undo the change.
       { sql: "DELETE FROM mail_links WHERE user_id = $1 AND purpose = 'reset_password'", values: [id] },
     ]);
     return changed!.length > 0;
@@ -159,8 +159,8 @@ export class SqlUsers {
           sql: `DELETE FROM user_emails WHERE email = $3 AND user_id = $1 AND ${changed}`,
           values: [id, to, emailKey(from)],
         },
-        // Links that went to the old address must not open the account any more.
-        { sql: 'DELETE FROM mail_links WHERE user_id = $1', values: [id] },
+        // Links mailed to the old address must not give access to the account.
+        { sql: `DELETE FROM mail_links WHERE user_id = $1 AND ${changed}`, values: [id, to] },
       ]);
       return rows!.length > 0 ? 'changed' : 'stale';
     } catch (error) {
