@@ -1,15 +1,15 @@
 import type { DestinationStream, Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Keys } from './keys/keyring.ts';
+import { ClientLimits } from './limits/client-limits.ts';
 import { Mailer } from './mail/mailer.ts';
-import { ClientLimits } from './oauth/client-limits.ts';
 import type { Observers } from './observability/observers.ts';
 import { PasswordHasher } from './passwords/password-hasher.ts';
 import { RequestLog } from './request-log/request-log.ts';
 import type { Store } from './store/store.ts';
 
 /** Resources that a running Postern is made of. */
-export type AppParts = Observers & {
+type AppParts = Observers & {
   readonly config: Config;
   readonly store: Store;
   readonly keys: Keys;

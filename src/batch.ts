@@ -28,7 +28,7 @@ export class Batch<T> {
   }
 }
 
-export type Schedule = (callback: () => void) => void;
+type Schedule = (callback: () => void) => void;
 
 /** After everything that can be read from the network now has been read. */
 export const onImmediate: Schedule = (callback) => void setImmediate(callback);

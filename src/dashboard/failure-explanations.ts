@@ -14,7 +14,7 @@ import {
 } from './explanation-phrases.ts';
 
 /** An explanation is phrased from the failed entry and the earlier success that used the same credential, if any. */
-export type FailureContext<R extends FailureReason> = {
+type FailureContext<R extends FailureReason> = {
   readonly details: FailureDetails[R];
   readonly entry: LogEntry;
   readonly earlier: LogEntry | undefined;

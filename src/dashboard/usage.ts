@@ -8,12 +8,12 @@ import type { UsageHour } from '../store/usage.ts';
 import { titleOf } from './failure-explanations.ts';
 import { requireOwnedApp } from './require-owned-app.ts';
 
-export const SPANS = {
+const SPANS = {
   day: { bars: 24, bar: HOUR_MS },
   week: { bars: 7, bar: DAY_MS },
   month: { bars: 30, bar: DAY_MS },
 } as const;
-export type Span = keyof typeof SPANS;
+type Span = keyof typeof SPANS;
 
 /** The share of the limit from which on the developer is warned. */
 const NEAR_LIMIT = 0.8;

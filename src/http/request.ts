@@ -30,10 +30,10 @@ export type ReceivedRequest = {
   readonly ip: string;
 };
 
-export type Dispatch = (received: ReceivedRequest, body: Buffer) => Promise<HttpResponse>;
+type Dispatch = (received: ReceivedRequest, body: Buffer) => Promise<HttpResponse>;
 
 /** Use of the client's rate limit at one request. */
-export type RateLimitUse = {
+type RateLimitUse = {
   readonly headers: () => Readonly<Record<string, string>>;
   /** Requests in the current window, this one included; at most the limit. */
   readonly used: number;

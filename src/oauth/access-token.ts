@@ -3,7 +3,7 @@ import type { AccessToken } from '../protocol/credentials.ts';
 import type { AccessLogReason } from '../request-log/diagnostics.ts';
 import type { AccessRead } from '../store/grants.ts';
 
-export type AccessTokenCheck =
+type AccessTokenCheck =
   | (AccessRead & { readonly outcome: 'live'; readonly token: AccessToken })
   | { readonly outcome: 'refused'; readonly reason: AccessLogReason };
 

@@ -1,6 +1,7 @@
 import type { App } from '../app.ts';
 import type { Handler, HttpRequest } from '../http/request.ts';
 import { errorResponse, type HttpResponse, withHeaders } from '../http/response.ts';
+import type { RequestLimit } from '../limits/client-limits.ts';
 import { BODY_TOO_LARGE, type ErrorCode, protocolError } from '../protocol/errors.ts';
 import { type Failure, NO_DETAILS } from '../protocol/failure-reason.ts';
 import type { Diagnostics } from '../request-log/diagnostics.ts';
@@ -11,7 +12,6 @@ import {
   type ClientParameters,
   readClientParameters,
 } from './client-auth.ts';
-import type { RequestLimit } from './client-limits.ts';
 import { type InvalidParameters, rejectedSecret } from './failure-details.ts';
 
 /** A request whose client is authenticated. */

@@ -12,7 +12,7 @@ const TITLES: Record<Incident['kind'], string> = {
   code_replay: 'A code was used twice',
 };
 
-/** Sessions that were cut because a credential came twice. */
+/** Grants that were revoked because a credential was presented twice. */
 export function incidentsPage(
   props: Props & { readonly incidents: readonly (Incident & { readonly diagnosis: Diagnosis })[] },
 ): Html {
@@ -40,7 +40,7 @@ export function incidentsPage(
   );
 }
 
-export type IncidentProps = Props & {
+type IncidentProps = Props & {
   readonly incident: Incident;
   readonly timeline: readonly (Presentation & { readonly title: string })[];
   readonly diagnosis: Diagnosis;
@@ -70,18 +70,18 @@ ${timeline.map((one, index) => presentation(incident, one, timeline[index - 1]))
 
 function presentation(
   { id, generation }: Incident,
-  one: IncidentProps['timeline'][number],
+  use: IncidentProps['timeline'][number],
   before: Presentation | undefined,
 ): Html {
-  const gap = before && html`<strong>${duration(one.at - before.at)} later</strong>`;
-  const cut = one.id === id && html`<span class="badge danger">Cut</span>`;
-  const shown = one.endpoint !== 'authorize';
-  const twice = shown && one.generation === generation && html`<span class="badge warning">Came twice</span>`;
-  const credential = one.generation === 0 ? 'the code' : `refresh token ${one.generation}`;
-  const what = one.reason === 'by_another_application' ? 'Another application presented it' : one.title;
+  const gap = before && html`<strong>${duration(use.at - before.at)} later</strong>`;
+  const revoked = use.id === id && html`<span class="badge danger">Cut</span>`;
+  const shown = use.endpoint !== 'authorize';
+  const twice = shown && use.generation === generation && html`<span class="badge warning">Came twice</span>`;
+  const credential = use.generation === 0 ? 'the code' : `refresh token ${use.generation}`;
+  const what = use.reason === 'by_another_application' ? 'Another application presented it' : use.title;
   return html`<li class="stack tight">
-<div class="row"><span>${what}</span>${twice}${cut}</div>
-<div class="row tight small muted">${exactMoment(one.at)}${gap}${shown && html`<span>${credential}</span>`}<span>${one.address}</span><span>${one.userAgent}</span></div>
+<div class="row"><span>${what}</span>${twice}${revoked}</div>
+<div class="row tight small muted">${exactMoment(use.at)}${gap}${shown && html`<span>${credential}</span>`}<span>${use.address}</span><span>${use.userAgent}</span></div>
 </li>
 `;
 }

@@ -6,7 +6,7 @@ import { type Frame, shellLayout } from './layout.ts';
 import { exactMoment } from './parts.ts';
 import { latency, outcomeBadge } from './requests.ts';
 
-export type RequestProps = {
+type RequestProps = {
   readonly frame: Frame;
   readonly clientId: string;
   readonly name: string;

@@ -4,7 +4,7 @@ import { type Html, html } from './html.ts';
 import { type Frame, shellLayout } from './layout.ts';
 import { emptyState, exactMoment } from './parts.ts';
 
-export type RequestsProps = {
+type RequestsProps = {
   readonly frame: Frame;
   readonly clientId: string;
   readonly name: string;

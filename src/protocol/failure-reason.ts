@@ -1,6 +1,6 @@
 /**
  * Every reason for which a request to the authorize, token or revoke endpoint can fail, with the details that make
- * it exact. The client is told a general error (errors.ts); these go to the application's own request log. Details
+ * it exact. The client receives a general error (errors.ts); these go to the application's own request log. Details
  * never hold a credential: at most its last four characters.
  */
 export type FailureDetails = {

@@ -5,8 +5,8 @@ import { isUtf8 } from 'node:buffer';
  * (`invalid_request`). The readable parameters are returned with it: a request that names a client counts against its
  * limit even when it is malformed (protocol 8.1).
  */
-export type Parameters = { readonly values: ReadonlyMap<string, string>; readonly fault?: ParameterFault };
-export type ParameterFault = 'content_type' | 'encoding' | 'json' | 'not_a_string' | 'repeated';
+type Parameters = { readonly values: ReadonlyMap<string, string>; readonly fault?: ParameterFault };
+type ParameterFault = 'content_type' | 'encoding' | 'json' | 'not_a_string' | 'repeated';
 
 const NONE: ReadonlyMap<string, string> = new Map();
 

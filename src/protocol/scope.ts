@@ -14,7 +14,7 @@ export type Scope = {
   readonly byDefault: boolean;
   readonly consentTitle: string;
   readonly formTitle: string;
-  /** What the developer gets, behind `formTitle`. */
+  /** Shown to the developer behind `formTitle`. */
   readonly formDetail: string;
   /** Completes "Can read …" on the page of connections. */
   readonly canRead: string;

@@ -29,7 +29,7 @@ const TRIM_INTERVAL_ENTRIES = 100;
 const GRANT_TAIL_LENGTH = 8;
 
 /** The parts of a completed request that the log looks at. */
-export type RecordedRequest = {
+type RecordedRequest = {
   readonly request: {
     readonly id: string;
     readonly method: string;

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { decode, type Parameters, param, parseBody, parseForm } from '../../src/protocol/parameters.ts';
+import { decode, param, parseBody, parseForm } from '../../src/protocol/parameters.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 const JSON_TYPE = 'application/json';
 
-const form = (body: string | Buffer): Parameters => parseBody(FORM, Buffer.from(body as string));
-const json = (body: string | Buffer): Parameters => parseBody(JSON_TYPE, Buffer.from(body as string));
-const plain = ({ values }: Parameters): Record<string, string> => Object.fromEntries(values);
+const form = (body: string | Buffer) => parseBody(FORM, Buffer.from(body as string));
+const json = (body: string | Buffer) => parseBody(JSON_TYPE, Buffer.from(body as string));
+const plain = ({ values }: ReturnType<typeof parseBody>): Record<string, string> =>
+  Object.fromEntries(values);
 
 describe('a form body', () => {
   test('gives its parameters, decoded', () => {

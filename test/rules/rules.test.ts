@@ -19,7 +19,8 @@ const ORDER: readonly Layer[] = [
   { paths: ['src/mail/'], job: 'Sends mails.' },
   { paths: ['src/observability/'], job: 'Metrics and traces; loaded only when a setting asks for them.' },
   { paths: ['src/request-log/'], job: 'Requests, incidents and usage, for the developer.' },
-  { paths: ['src/app.ts'], job: 'Types only: what every handler receives.' },
+  { paths: ['src/limits/'], job: 'Rate limits of clients.' },
+  { paths: ['src/app.ts'], job: 'Everything that handlers work with, put together.' },
   { paths: ['src/pages/'], job: 'Pure functions from properties to HTML.' },
   { paths: ['src/http/'], job: 'Server, router, requests and responses; knows no endpoint.' },
   { paths: ['src/accounts/'], job: 'Sign-up, sign-in, sessions and the account page.' },
@@ -32,6 +33,8 @@ const ORDER: readonly Layer[] = [
 /** Exports that only tests import, each with the reason. */
 const EXPORTED_FOR_TESTS: Readonly<Record<string, string>> = {
   'src/cli/terminal-input.ts askPassword': 'Asks on a terminal; the test passes streams instead.',
+  'src/dashboard/failure-explanations.ts FAILURE_REASONS': 'The test meets every reason once.',
+  'src/oauth/openapi/document.ts openApiDocument': 'The test compares real responses with it.',
   'src/protocol/key-schedule.ts MAX_PENDING_MS': 'A bound that the test approaches from both sides.',
 };
 

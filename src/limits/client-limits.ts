@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { RateLimitUse } from '../http/request.ts';
 import { network } from '../protocol/address.ts';
 import {
   type RateLimitState,
@@ -43,8 +42,8 @@ export class ClientLimits {
   }
 }
 
-/** Both counters' state at one request. */
-export class RequestLimit implements RateLimitUse {
+/** Both counters' state at one request; a `RateLimitUse` of the request (src/http/request.ts). */
+export class RequestLimit {
   readonly #counters: CounterStore;
   readonly #clientId: string;
   readonly #limit: number;

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ClientLimits } from '../../src/limits/client-limits.ts';
+import { MemoryCounters } from '../../src/store/counters.ts';
+
+const MINUTE = 60_000;
+
+test('a stranger who sends a client_id from another address does not spend the application’s budget', () => {
+  const limits = new ClientLimits(new MemoryCounters(), 2);
+  for (let i = 0; i < 5; i++) limits.countRequest('app_1', '198.51.100.1', 0);
+  const own = limits.countRequest('app_1', '203.0.113.1', 0);
+  own.countAuthenticated();
+  assert.equal(own.exceeded, false);
+  assert.equal(own.used, 1);
+});
+
+test('authenticated requests from all addresses share one budget', () => {
+  const limits = new ClientLimits(new MemoryCounters(), 2);
+  const counted = ['198.51.100.1', '203.0.113.1', '192.0.2.1'].map((address) => {
+    const limit = limits.countRequest('app_1', address, 0);
+    limit.countAuthenticated();
+    return limit;
+  });
+  assert.deepEqual(
+    counted.map(({ exceeded }) => exceeded),
+    [false, false, true],
+  );
+});
+
+test('used never exceeds the limit, and the window ends after a minute', () => {
+  const limits = new ClientLimits(new MemoryCounters(), 2);
+  const count = (now: number) => limits.countRequest('app_1', '198.51.100.1', now).used;
+  assert.deepEqual([count(0), count(1), count(2), count(MINUTE)], [1, 2, 2, 1]);
+});
