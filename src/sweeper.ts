@@ -1,11 +1,10 @@
 import type { App } from './app.ts';
+import { CONSENT_TTL_MS } from './oauth/authorize.ts';
 import { newId } from './protocol/credentials.ts';
 import type { SweepPosition } from './store/grants.ts';
 
 const STEP_INTERVAL_MS = 1_000;
 const ROWS_PER_STEP = 1_000;
-/** A consent form may be submitted again for an hour: until then its grant must exist, even if the code expired. */
-const CONSENT_FORM_TTL_MS = 3600_000;
 /** One process sweeps at a time. If it dies, another one takes over when its lease has expired. */
 const LEASE = 'sweeper';
 const LEASE_MS = 30_000;
@@ -80,8 +79,9 @@ export class Sweeper {
   async step(): Promise<boolean> {
     const { store, config } = this.#app;
     const now = this.#app.now();
-    // The settings may let the last access token of a grant outlive its refresh token.
-    const expiredBefore = now - Math.max(config.accessTokenTtlMs, CONSENT_FORM_TTL_MS);
+    // An access token may outlive the refresh token of its grant (if the settings say so), and a consent form
+    // that is submitted twice must find the grant that it created, even if the code expired.
+    const expiredBefore = now - Math.max(config.accessTokenTtlMs, CONSENT_TTL_MS);
     const { next, live } = await store.grants.sweep(this.#position, ROWS_PER_STEP, expiredBefore, now);
     this.#position = next ?? START;
     this.#liveGrants += live;

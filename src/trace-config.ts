@@ -10,6 +10,8 @@ export type TraceSettings = {
 /** Samples a `ratio` of traces; with `parentBased`, a trace that a caller began is sampled if the caller sampled it. */
 export type Sampler = { readonly parentBased: boolean; readonly ratio: number };
 
+const DEFAULT_EXPORT_INTERVAL_MS = 5_000;
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Undefined without an endpoint, or if OpenTelemetry is disabled: then no code for traces is loaded. */
@@ -39,7 +41,7 @@ export function readTraceSettings(env: Environment, faults: string[]): TraceSett
       ...pairs(text('OTEL_RESOURCE_ATTRIBUTES')),
     },
     sampler: sampler(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), faults),
-    exportIntervalMs: scheduleDelay(text('OTEL_BSP_SCHEDULE_DELAY'), faults),
+    exportIntervalMs: exportInterval(text('OTEL_BSP_SCHEDULE_DELAY'), faults),
   };
 }
 
@@ -76,9 +78,9 @@ function sampler(name = 'parentbased_always_on', argument: string | undefined, f
   }
 }
 
-function scheduleDelay(raw: string | undefined, faults: string[]): number {
-  if (raw === undefined) return 5_000;
+function exportInterval(raw: string | undefined, faults: string[]): number {
+  if (raw === undefined) return DEFAULT_EXPORT_INTERVAL_MS;
   if (/^\d{1,6}$/.test(raw) && Number(raw) >= 10) return Number(raw);
   faults.push(`OTEL_BSP_SCHEDULE_DELAY must be milliseconds from 10 to 999999; it is "${raw}".`);
-  return 5_000;
+  return DEFAULT_EXPORT_INTERVAL_MS;
 }

@@ -26,7 +26,7 @@ import type { Application } from '../store/applications.ts';
 import type { User } from '../store/users.ts';
 
 /** A consent screen left open longer than this must be loaded again. */
-const CONSENT_TTL_MS = 60 * 60_000;
+export const CONSENT_TTL_MS = 60 * 60_000;
 const MAX_URI_LENGTH = 2000;
 
 /** A valid authorization request. */

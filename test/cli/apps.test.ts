@@ -32,7 +32,7 @@ describe('apps', { concurrency: 2 }, () => {
     return postern;
   };
 
-  test('create shows the credentials once and a URL to begin with', async (t) => {
+  test('create prints the credentials once and an example authorization URL', async (t) => {
     const postern = await withOwner(new Postern(t));
     const empty = await postern.run(['apps', 'list']);
     assert.match(empty.stdout, /no applications yet.*\n {2}bin\/postern apps create /);
@@ -183,7 +183,7 @@ describe('apps', { concurrency: 2 }, () => {
     assert.equal((await postern.json<AppJson>(['apps', 'enable', client_id])).disabled, false);
   });
 
-  test('rotate-secret keeps the earlier secret for the overlap: a day, or as asked', async (t) => {
+  test('rotate-secret keeps the earlier secret for the overlap: one day by default', async (t) => {
     const postern = await withOwner(new Postern(t));
     const { client_id } = await postern.json<AppJson>(CREATE);
     const lives = async (...overlap: string[]): Promise<number[]> => {
@@ -196,7 +196,7 @@ describe('apps', { concurrency: 2 }, () => {
         .map(({ expires_at }) => Date.parse(expires_at!) - Date.parse(newest.created_at));
     };
     assert.deepEqual(await lives(), [24 * HOUR]);
-    // Two at most: of the earlier ones only the last goes on.
+    // At most two secrets are active: of the earlier ones, only the latest keeps working.
     assert.deepEqual(await lives('--overlap', '30m'), [HOUR / 2]);
     assert.deepEqual(await lives('--overlap', '0'), [0]);
     assert.deepEqual(await lives('--overlap', '30d'), [30 * 24 * HOUR]);
@@ -221,7 +221,7 @@ describe('apps', { concurrency: 2 }, () => {
     assert.equal((await postern.json<AppJson>(['apps', 'show', client_id])).secrets.length, 1);
   });
 
-  test('delete asks, or needs --yes where nobody can be asked', async (t) => {
+  test('delete asks for confirmation; without a terminal it needs --yes', async (t) => {
     const postern = await withOwner(new Postern(t));
     const { client_id } = await postern.json<AppJson>(CREATE);
     const refused = await postern.run(['apps', 'delete', client_id], { input: 'Photo Wall\n' });

@@ -37,7 +37,7 @@ describe('the database of the command line', { concurrency: 2 }, () => {
     }
   });
 
-  test('a fresh data folder and all in it are for the account alone', async (t) => {
+  test('a new data folder and its files are accessible to the account alone', async (t) => {
     const postern = new Postern(t);
     const { applied } = await postern.json<{ applied: string[] }>(['migrate']);
     assert.equal(applied[0], '001-initial');
@@ -46,7 +46,7 @@ describe('the database of the command line', { concurrency: 2 }, () => {
       assert.equal(modeOf(join(postern.dataDir, file)), 0o600, file);
   });
 
-  test('several commands that start together on nothing all succeed', async (t) => {
+  test('several commands that start at the same time without a database all succeed', async (t) => {
     const postern = new Postern(t);
     const emails = ['a@example.com', 'b@example.com', 'c@example.com', 'd@example.com'];
     await Promise.all(
@@ -58,7 +58,7 @@ describe('the database of the command line', { concurrency: 2 }, () => {
     assert.deepEqual(users.map(({ email }) => email).sort(), emails);
   });
 
-  test('a folder that is not its own is not made', async (t) => {
+  test('a folder outside the data folder is not created', async (t) => {
     const postern = new Postern(t);
     const elsewhere = join(postern.folder, 'elsewhere');
     const { code, stderr } = await postern.run(['users', 'list'], {
@@ -72,7 +72,7 @@ describe('the database of the command line', { concurrency: 2 }, () => {
     assert.ok(!existsSync(elsewhere) && !existsSync(postern.dataDir));
   });
 
-  test('a file that is no database, and a data folder that is a file, are told in words', async (t) => {
+  test('a file that is not a database, and a data folder that is a file, are explained', async (t) => {
     const postern = new Postern(t);
     const file = join(postern.folder, 'notes.txt');
     writeFileSync(file, 'This is not a database, and long enough to be looked at.\n'.repeat(20));
@@ -86,7 +86,7 @@ describe('the database of the command line', { concurrency: 2 }, () => {
     assert.match(errorOf(folder.stderr), /Check POSTERN_DATA_DIR/);
   });
 
-  test('a fault of the settings is told in the form asked for', async (t) => {
+  test('an invalid setting is reported as text, or as JSON with --json', async (t) => {
     const postern = new Postern(t);
     const env = { POSTERN_PORT: 'x' };
     const text = await postern.run(['users', 'list'], { env });
@@ -99,7 +99,7 @@ describe('the database of the command line', { concurrency: 2 }, () => {
 });
 
 describe('the command line itself', { concurrency: 2 }, () => {
-  test('a missing option and an unknown command are errors in the form asked for', async (t) => {
+  test('a missing option and an unknown command are errors, as text or as JSON', async (t) => {
     const postern = new Postern(t);
     const missing = await postern.run(['users', 'create']);
     assert.equal(missing.code, 1);
@@ -112,7 +112,7 @@ describe('the command line itself', { concurrency: 2 }, () => {
     assert.match(errorOf(unknown.stderr), /unknown command 'nonsense'/);
   });
 
-  test('help describes every command and touches nothing', async (t) => {
+  test('help describes every command and changes nothing', async (t) => {
     const postern = new Postern(t);
     const users = await postern.run(['users', '--help']);
     assert.equal(users.code, 0);

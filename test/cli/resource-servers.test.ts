@@ -22,7 +22,7 @@ test('resource-servers: created with a secret that is shown once, listed without
   assert.match(deleted.stdout, /^Deleted Photo API\. It is refused from now on\.$/m);
 });
 
-test('resource-servers: what cannot be done is said in words', async (t) => {
+test('resource-servers: errors are explained', async (t) => {
   const postern = new Postern(t);
   const unknown = await postern.run(['resource-servers', 'delete', 'rs_\u001b[31m', '--json']);
   assert.equal(unknown.code, 1);

@@ -32,7 +32,7 @@ type Compose = {
 };
 const compose = parse(read('deploy/compose.yaml'), { merge: true }) as Compose;
 
-test('the Dockerfile is valid and copies what is there and not ignored', () => {
+test('the Dockerfile is valid and copies files that exist and are not ignored', () => {
   assert.deepEqual(validate(read('Dockerfile')), []);
   const allowed = read('.dockerignore')
     .split('\n')
@@ -53,7 +53,7 @@ test('the image runs without root, and the order of its stages keeps development
   assert.equal(instructions('FROM').length, 2);
 });
 
-test("the image's health check tells a serving Postern from none", async () => {
+test("the image's health check succeeds only while Postern serves", async () => {
   const [, json] = /CMD (\[.*\])$/.exec(instructions('HEALTHCHECK')[0]!)!;
   const [command, ...args] = JSON.parse(json!) as string[];
   const check = (port: string) =>
@@ -64,7 +64,7 @@ test("the image's health check tells a serving Postern from none", async () => {
   await assert.rejects(check(new URL(service.url).port), { code: 1 });
 });
 
-test('compose: what it refers to is there', () => {
+test('compose: everything it refers to exists', () => {
   for (const [name, service] of Object.entries(compose.services)) {
     if (service.build) assert.ok(existsSync(join(ROOT, 'deploy', service.build, 'Dockerfile')), name);
     for (const volume of service.volumes ?? []) {
@@ -77,7 +77,7 @@ test('compose: what it refers to is there', () => {
   }
 });
 
-test('compose: two nodes that cannot write their root, and Caddy sends to just those', () => {
+test('compose: two nodes with read-only roots, and Caddy proxies to exactly those', () => {
   const nodes = Object.entries(compose.services).filter(([, { build }]) => build);
   assert.ok(nodes.every(([, { read_only }]) => read_only));
   const upstreams = /reverse_proxy (.*) \{/.exec(read('deploy/Caddyfile'))![1]!.split(' ');
@@ -88,7 +88,7 @@ test('compose: two nodes that cannot write their root, and Caddy sends to just t
   assert.equal(nodes.length, 2);
 });
 
-test('compose: Postern accepts the settings it is given there', () => {
+test('compose: its settings are valid', () => {
   const { environment } = compose.services['postern-1']!;
   const filled = Object.entries(environment!).map(([name, text]) => [name, interpolated(text)]);
   const config = readConfig(Object.fromEntries(filled));
@@ -105,7 +105,7 @@ const VALUES: Record<string, string> = {
 const interpolated = (text: string): string =>
   text.replaceAll(/\$\{(\w+)(?::\?[^}]*)?\}/g, (_, name: string) => VALUES[name]!);
 
-test('the systemd unit starts what is there', () => {
+test('the systemd unit refers to files that exist', () => {
   const unit = read('deploy/postern.service');
   const paths = [...unit.matchAll(/\/opt\/postern\/([\w./-]+)/g)].map(([, path]) => path!);
   assert.ok(paths.includes('bin/postern'));

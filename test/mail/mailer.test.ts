@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { type ConfigError, readConfig } from '../../src/config.ts';
 import { Mailer } from '../../src/mail/mailer.ts';
 
-/** As much of a mail server as it takes to receive: RFC 5321, no extensions. */
+/** A minimal mail server that only receives: RFC 5321, no extensions. */
 async function startSmtp(refuse = false): Promise<{ url: string; received: string[]; server: Server }> {
   const received: string[] = [];
   const server = createServer((socket) => {
@@ -49,7 +49,7 @@ function mailerWith(url: string): { mailer: Mailer; logged: string[] } {
 
 const MAIL = { to: 'ada@example.com', subject: 'Hello', text: 'https://id.example/x?token=secret-token\n' };
 
-test('mail goes to the server of POSTERN_SMTP_URL, and the log names neither address nor link', async () => {
+test('mail goes to the server of POSTERN_SMTP_URL, and the log contains neither address nor link', async () => {
   const { url, received, server } = await startSmtp();
   const { mailer, logged } = mailerWith(url);
   mailer.post('verify_email', async () => MAIL);
@@ -78,7 +78,7 @@ test('a refusal is logged without the address, and does not stop the next mail',
   assert.doesNotMatch(logged.join(''), /ada@|secret-token/);
 });
 
-test('what waits is bounded', async () => {
+test('the queue is bounded', async () => {
   const { mailer, logged } = mailerWith('smtp://127.0.0.1:9');
   let done: (() => void) | undefined;
   const wait = new Promise<void>((resolve) => {
@@ -90,7 +90,7 @@ test('what waits is bounded', async () => {
   await mailer.stop();
 });
 
-test('faults of the mail settings are told without the password', () => {
+test('invalid mail settings are reported without the password', () => {
   const wrong = { POSTERN_SMTP_URL: 'http://user:hunter2@mail.example', POSTERN_MAIL_FROM: 'nobody' };
   assert.throws(
     () => readConfig(wrong),

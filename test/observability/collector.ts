@@ -16,7 +16,7 @@ export type ReceivedSpan = {
   status: { code?: number };
 };
 
-/** A collector that takes OTLP over HTTP in JSON, and keeps what came. */
+/** A trace collector that accepts OTLP over HTTP in JSON and keeps everything it receives. */
 export class Collector {
   readonly bodies: string[] = [];
   readonly headers: IncomingHttpHeaders[] = [];

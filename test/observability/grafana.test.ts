@@ -27,7 +27,7 @@ async function everything(): Promise<Samples> {
 const METRIC = /\b(?:postern|nodejs|process)_\w+/g;
 const LABELS_OF_A_SCRAPE = ['job', 'instance', 'le'];
 
-test('every expression of the Grafana dashboard names metrics and labels that exist', async () => {
+test('every expression of the Grafana dashboard uses metrics and labels that exist', async () => {
   const { panels, templating } = JSON.parse(readFileSync(join(DOCS, 'grafana.json'), 'utf8')) as Dashboard;
   const samples = await everything();
   const queries = [
@@ -47,7 +47,7 @@ test('every expression of the Grafana dashboard names metrics and labels that ex
   }
 });
 
-test('docs/metrics.md explains every metric of Postern, and none that is not there', async () => {
+test('docs/metrics.md explains every metric of Postern, and no other', async () => {
   const page = readFileSync(join(DOCS, 'metrics.md'), 'utf8');
   const told = new Set([...page.matchAll(/`(postern_\w+)/g)].map(([, name]) => name!));
   const real = [...(await everything()).names]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
-import { after, before, test } from 'node:test';
+import { afterEach, beforeEach, test } from 'node:test';
 import { serveMetrics } from '../../src/observability/metrics-listener.ts';
 import { Sweeper } from '../../src/sweeper.ts';
 import {
@@ -18,14 +18,16 @@ let service: Service;
 let client: TestClient;
 let visitor: Visitor;
 
-before(async () => {
+beforeEach(async () => {
   service = await Service.start({ POSTERN_METRICS_PORT: '0', POSTERN_RATE_LIMIT: '20' });
   client = await service.createClient();
   visitor = await service.signedIn();
 });
-after(() => service.stop());
+afterEach(() => service.stop());
 
 const scrape = async () => new Samples(await service.app.metrics!.text());
+const revocations = async (reason: string) =>
+  (await scrape()).value('postern_grants_revoked_total', { reason }) ?? 0;
 const refreshed = async (token: string) => (await service.refresh(client, token)).body as Tokens;
 
 test('requests are counted by route, status and error, and timed', async () => {
@@ -54,41 +56,37 @@ const authorization = () =>
     code_challenge: 'a'.repeat(43),
   });
 
-test('whatever a stranger asks for is one series', async () => {
-  const before = (await scrape()).series('postern_requests_total');
+test('requests for unknown paths are a single series', async () => {
+  const seriesBefore = (await scrape()).series('postern_requests_total');
   for (let i = 0; i < 50; i++) await service.send(`/${i}/x?q=${i}`, { method: i % 2 ? 'PUT' : 'GET' });
   await service.send('/oauth/token', { method: 'DELETE' });
   const samples = await scrape();
   assert.equal(samples.value('postern_requests_total', { route: 'none', status: '404' }), 50);
   assert.equal(samples.value('postern_requests_total', { route: 'none', status: '405' }), 1);
-  assert.equal(samples.series('postern_requests_total') - before, 2);
+  assert.equal(samples.series('postern_requests_total') - seriesBefore, 2);
 });
 
-test('cut families are counted by reason', async () => {
-  const cuts = async (reason: string) =>
-    (await scrape()).value('postern_grants_revoked_total', { reason }) ?? 0;
+test('revoked grants are counted by reason', async () => {
   const reused = await service.tokens(client, visitor);
   await refreshed(reused.refresh_token);
   await service.refresh(client, reused.refresh_token);
   await service.refresh(client, reused.refresh_token);
-  assert.equal(await cuts('refresh_token_reuse'), 1);
+  assert.equal(await revocations('refresh_token_reuse'), 1);
 
   const issued = await service.authorize(client, visitor);
   await service.exchange(client, issued);
   await service.exchange(client, issued);
-  assert.equal(await cuts('code_replay'), 1);
+  assert.equal(await revocations('code_replay'), 1);
 
   const revoked = await service.tokens(client, visitor);
   await service.revoke(client, revoked.refresh_token);
   await service.revoke(client, revoked.refresh_token);
-  assert.equal(await cuts('revoked_by_client'), 1);
+  assert.equal(await revocations('revoked_by_client'), 1);
 });
 
-test('what a user ends is counted too: a connection with all its grants, and an account', async () => {
+test('grants revoked by their user are counted too: by disconnecting, and by deleting the account', async () => {
   const own = await service.createClient();
   const person = await service.signedIn();
-  const cuts = async (reason: string) =>
-    (await scrape()).value('postern_grants_revoked_total', { reason }) ?? 0;
   const confirm = async (path: string, fields: Record<string, string> = {}) => {
     const form = new RegExp(`<form[^>]*action="${path}"[\\s\\S]*?</form>`).exec(
       (await person.get(path)).text,
@@ -98,22 +96,18 @@ test('what a user ends is counted too: a connection with all its grants, and an 
   await service.tokens(own, person);
   await service.tokens(own, person);
   await confirm(`/account/connections/${own.clientId}/disconnect`);
-  assert.equal(await cuts('disconnected_by_user'), 2);
+  assert.equal(await revocations('disconnected_by_user'), 2);
   await service.tokens(own, person);
   await confirm('/account/delete', { current_password: PASSWORD });
-  assert.equal(await cuts('account_deleted'), 1);
+  assert.equal(await revocations('account_deleted'), 1);
 });
 
-test('refusals by the limit are counted by which counter refused', async () => {
-  const other = await service.createClient();
-  const refusals = async (counter: string) =>
-    (await scrape()).value('postern_rate_limit_refusals_total', { counter }) ?? 0;
-  const before = await refusals('address');
-  for (let i = 0; i < 23; i++) await service.revoke(other, 'nothing');
-  assert.equal((await refusals('address')) - before, 3);
+test('rate-limit refusals are counted by counter', async () => {
+  for (let i = 0; i < 23; i++) await service.revoke(client, 'nothing');
+  assert.equal((await scrape()).value('postern_rate_limit_refusals_total', { counter: 'address' }), 3);
 });
 
-test('live grants are what the last walk of the sweeper saw', async () => {
+test("live grants are those of the sweeper's last full pass", async () => {
   const own = await Service.start({ POSTERN_METRICS_PORT: '0', POSTERN_ACCESS_TOKEN_TTL: '60' });
   try {
     const [app, person] = [await own.createClient(), await own.signedIn()];
@@ -135,7 +129,7 @@ test('live grants are what the last walk of the sweeper saw', async () => {
   }
 });
 
-test('database time and event-loop lag are there, and a counter for what the log drops', async () => {
+test('database time, event-loop lag and dropped log entries are measured', async () => {
   const samples = await scrape();
   for (const operation of ['read', 'write', 'transaction'])
     assert.ok(samples.value('postern_database_duration_seconds_count', { operation })! > 0, operation);
@@ -145,20 +139,21 @@ test('database time and event-loop lag are there, and a counter for what the log
   assert.equal((await scrape()).value('postern_log_entries_dropped_total'), 3);
 });
 
-test('nothing that identifies a person or an application is in it', async () => {
+test('metrics contain nothing that identifies a person or an application', async () => {
+  await service.tokens(client, visitor);
   const text = await service.app.metrics!.text();
   for (const word of [client.clientId, visitor.user.email, visitor.user.id, 'postern_at_', '127.0.0.1'])
     assert.ok(!text.includes(word), word);
 });
 
-test('the listener answers GET /metrics and nothing else; the service itself never does', async () => {
+test('the listener serves GET /metrics and nothing else; the service itself does not', async () => {
   const listener = await serveMetrics(service.app.metrics!, '127.0.0.1', 0);
   const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
   try {
-    const answer = await fetch(`${url}/metrics`);
-    assert.equal(answer.status, 200);
-    assert.match(answer.headers.get('content-type')!, /^text\/plain; version=0\.0\.4/);
-    assert.match(await answer.text(), /^# HELP postern_requests_total /m);
+    const response = await fetch(`${url}/metrics`);
+    assert.equal(response.status, 200);
+    assert.match(response.headers.get('content-type')!, /^text\/plain; version=0\.0\.4/);
+    assert.match(await response.text(), /^# HELP postern_requests_total /m);
     assert.equal((await fetch(`${url}/metrics`, { method: 'POST' })).status, 405);
     for (const path of ['/', '/health', '/metrics/', '/oauth/token'])
       assert.equal((await fetch(url + path)).status, 404, path);
@@ -168,7 +163,7 @@ test('the listener answers GET /metrics and nothing else; the service itself nev
   }
 });
 
-test('without the setting there are no metrics and nothing is in the way of the database', async () => {
+test('without the setting there are no metrics, and the database driver is not wrapped', async () => {
   const plain = await Service.start();
   assert.equal(plain.app.metrics, undefined);
   assert.equal(plain.app.tracer, undefined);

@@ -16,7 +16,7 @@ export class Samples {
     return new Set(this.#samples.map(({ name }) => name));
   }
 
-  /** Of the one sample that has these labels, among others; undefined when there is none. */
+  /** Value of the one sample with at least these labels; undefined if there is none. */
   value(name: string, labels: Record<string, string> = {}): number | undefined {
     return this.#samples.find(
       (sample) =>

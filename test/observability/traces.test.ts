@@ -7,7 +7,7 @@ import { attributesOf, Collector } from './collector.ts';
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
 
-/** Runs a service that sends its spans to a collector, and stops it, which sends what is left. */
+/** Runs a service that sends spans to a collector, and stops it, which sends the remaining spans. */
 async function traced(
   work: (service: Service) => Promise<void>,
   settings: Record<string, string> = {},
@@ -24,7 +24,7 @@ async function traced(
   return { collector, logged: service.logged };
 }
 
-test('a span for POST /oauth/token arrives, within the trace of its caller, with its database steps', async () => {
+test("POST /oauth/token has a span in its caller's trace, with child spans for the database", async () => {
   const { collector } = await traced(
     async (service) => {
       const client = await service.createClient();
@@ -52,7 +52,7 @@ test('a span for POST /oauth/token arrives, within the trace of its caller, with
   );
 });
 
-test('no credential, password or person is in a span', async () => {
+test('spans contain no credential, password or personal data', async () => {
   const secrets: string[] = [PASSWORD];
   const { collector } = await traced(async (service) => {
     const client = await service.createClient();
@@ -77,7 +77,7 @@ test('no credential, password or person is in a span', async () => {
   assert.equal(attributesOf(reuse!)['postern.reason'], 'refresh_token_reused_grant_revoked');
 });
 
-test('the sampler decides, and the caller of a trace before it', async () => {
+test("the sampler decides, unless the caller's trace already did", async () => {
   const ask = async (service: Service) => {
     await service.get('/health');
     await service.get('/health', { traceparent: `00-${TRACE}-${PARENT}-01` });
@@ -107,7 +107,7 @@ test('a collector that refuses spans harms nothing and is reported once', async 
   assert.match(complaints[0]!, /it responded with 503/);
 });
 
-test('the OTEL settings: off without an endpoint or when switched off, faults in words', () => {
+test('OTEL settings: disabled without an endpoint or by a setting; faults are explained', () => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' };
   assert.equal(readConfig({}).traces, undefined);
   assert.equal(readConfig({ ...endpoint, OTEL_SDK_DISABLED: 'true' }).traces, undefined);

@@ -1,4 +1,4 @@
-/** Run by workers.test.ts: two workers that have each counted something, and the sum as their primary prints it. */
+/** Run by workers.test.ts: two workers with some metrics each, and the primary process, which prints the sum. */
 import cluster from 'node:cluster';
 import { Metrics } from '../../src/observability/metrics.ts';
 import { workerMetrics } from '../../src/observability/worker-metrics.ts';

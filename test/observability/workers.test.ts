@@ -19,7 +19,7 @@ test('the primary process adds up what its workers counted', async () => {
   assert.ok(samples.value('nodejs_eventloop_lag_p99_seconds')! >= 0);
 });
 
-test('a metrics port that cannot be had is named, and nothing starts', async (t) => {
+test('an unusable metrics address is reported, and nothing starts', async (t) => {
   const { code, stderr } = await new Postern(t).run(['serve'], {
     env: { POSTERN_PORT: '0', POSTERN_METRICS_PORT: '1', POSTERN_METRICS_HOST: '192.0.2.1' },
   });
@@ -27,7 +27,7 @@ test('a metrics port that cannot be had is named, and nothing starts', async (t)
   assert.equal(stderr, 'postern: 192.0.2.1 is not an address of this machine. Set POSTERN_METRICS_HOST.\n');
 });
 
-test('metrics settings that make no sense are faults', async (t) => {
+test('invalid metrics settings are reported', async (t) => {
   const { code, stderr } = await new Postern(t).run(['serve'], { env: { POSTERN_METRICS_PORT: 'yes' } });
   assert.equal(code, 1);
   assert.match(stderr, /POSTERN_METRICS_PORT must be a whole number from 0 to 65535; it is "yes"/);

@@ -4,7 +4,7 @@ import { PasswordHasher } from '../../src/passwords/password-hasher.ts';
 import { TemporarilyUnavailable } from '../../src/protocol/errors.ts';
 
 describe('a password', () => {
-  test('is hashed with Argon2id and a salt of its own, and verified', async () => {
+  test('is hashed with Argon2id and a random salt, and verified', async () => {
     const hasher = new PasswordHasher();
     const [one, other] = await Promise.all([hasher.hash('a long password'), hasher.hash('a long password')]);
     assert.match(one!, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
@@ -14,18 +14,18 @@ describe('a password', () => {
     assert.equal(await hasher.verify('', one), false);
   });
 
-  test('typed in another Unicode form is the same one', async () => {
+  test('typed in another Unicode form is the same password', async () => {
     const hasher = new PasswordHasher();
     const stored = await hasher.hash('mañana Ⅳ password'.normalize('NFC'));
     assert.equal(await hasher.verify('mañana Ⅳ password'.normalize('NFD'), stored), true);
   });
 
-  test('of nobody is hashed all the same and is never right', async () => {
+  test('of an unknown user is hashed as well, and never verifies', async () => {
     assert.equal(await new PasswordHasher().verify('x', undefined), false);
     assert.equal(await new PasswordHasher().verify('', undefined), false);
   });
 
-  test('whose stored hash is damaged is an error and not a refusal', async () => {
+  test('whose stored hash is malformed is an error, not a mismatch', async () => {
     await assert.rejects(new PasswordHasher().verify('x', 'not a hash'), /not in the expected format/);
   });
 });

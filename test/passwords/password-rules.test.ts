@@ -4,7 +4,7 @@ import { passwordFault } from '../../src/passwords/password-rules.ts';
 
 const ADA = ['ada.lovelace@example.com', 'Ada Lovelace'];
 
-test('a password has 8 to 128 characters, counted as people count them', () => {
+test('a password has 8 to 128 characters, counted as code points', () => {
   assert.match(passwordFault('seven77') ?? '', /at least 8/);
   assert.equal(passwordFault('🌵🎈🚲🌂🧭🪁🛶🧶'), undefined);
   assert.match(passwordFault('🌵🎈🚲🌂🧭🪁🛶') ?? '', /at least 8/);
@@ -12,7 +12,7 @@ test('a password has 8 to 128 characters, counted as people count them', () => {
   assert.match(passwordFault(`${'xy'.repeat(64)}z`) ?? '', /at most 128/);
 });
 
-test('nothing is demanded of its composition', () => {
+test('there are no rules of composition', () => {
   for (const password of [
     'seven green bicycles',
     'plumdragonwinter',
@@ -22,7 +22,7 @@ test('nothing is demanded of its composition', () => {
     assert.equal(passwordFault(password, ADA), undefined, password);
 });
 
-test('what is tried first is refused, in any case and any width', () => {
+test('common passwords are refused, in any case and width', () => {
   for (const password of [
     'password1',
     'Password1',
@@ -34,7 +34,7 @@ test('what is tried first is refused, in any case and any width', () => {
     assert.ok(passwordFault(password), password);
 });
 
-test('so is what is little more than the name, the address or the service', () => {
+test('passwords that are little more than the name, the address or the service are refused', () => {
   for (const password of [
     'ada.lovelace@example.com',
     'AdaLovelace',
