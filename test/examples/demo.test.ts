@@ -11,10 +11,6 @@ import { Person } from '../support/person.ts';
 const ROOT = join(import.meta.dirname, '../..');
 
 type Ports = { readonly DEMO_POSTERN_PORT: string; readonly DEMO_APP_PORT: string };
-const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
-let demo: ChildProcess;
-let said = '';
-let ports: Ports;
 
 async function freePorts(): Promise<Ports> {
   const servers = [createServer().listen(0, '127.0.0.1'), createServer().listen(0, '127.0.0.1')];
@@ -24,44 +20,65 @@ async function freePorts(): Promise<Ports> {
   return { DEMO_POSTERN_PORT: first!, DEMO_APP_PORT: second! };
 }
 
-const startDemo = (env: Ports): ChildProcess =>
-  spawn(process.execPath, ['examples/demo.ts'], {
-    cwd: ROOT,
-    env: { ...process.env, ...env, TMPDIR: folder },
-    stdio: 'pipe',
-  });
+/** The demo as a process, with its temporary files in a folder of its own. */
+class Demo {
+  readonly folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
+  readonly ports: Ports;
+  readonly process: ChildProcess;
+  /** The part of its output up to the last line of the greeting. */
+  greeting = '';
 
-before(async () => {
-  ports = await freePorts();
-  demo = startDemo(ports);
-  demo.stderr!.pipe(process.stderr);
-  for await (const chunk of demo.stdout!.iterator({ destroyOnReturn: false })) {
-    said += String(chunk);
-    if (said.includes('Ctrl-C')) break;
+  constructor(ports: Ports) {
+    this.ports = ports;
+    this.process = spawn(process.execPath, ['examples/demo.ts'], {
+      cwd: ROOT,
+      env: { ...process.env, ...ports, TMPDIR: this.folder },
+      stdio: 'pipe',
+    });
   }
-});
-after(() => {
-  demo.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
-});
 
-/** What the demo told the person at the terminal. */
-const told = (pattern: RegExp): string => pattern.exec(said)![1]!;
+  static async start(): Promise<Demo> {
+    const demo = new Demo(await freePorts());
+    demo.process.stderr!.pipe(process.stderr);
+    for await (const chunk of demo.process.stdout!.iterator({ destroyOnReturn: false })) {
+      demo.greeting += String(chunk);
+      if (demo.greeting.includes('Ctrl-C')) break;
+    }
+    return demo;
+  }
+
+  /** What the greeting says in the parentheses of the pattern. */
+  greetingPart(pattern: RegExp): string {
+    return pattern.exec(this.greeting)![1]!;
+  }
+
+  remove(): void {
+    this.process.kill('SIGKILL');
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+let demo: Demo;
+before(async () => {
+  demo = await Demo.start();
+});
+after(() => demo.remove());
 
 async function consentScreen(person: Person) {
-  const home = await person.open(told(/Open (\S+)/));
+  const home = await person.open(demo.greetingPart(/Open (\S+)/));
   const login = await person.submit(home, '/login');
-  assert.equal(login.url.port, ports.DEMO_POSTERN_PORT);
-  const [email, password] = [told(/Sign in: +(.+)/), told(/Password: +(.+)/)];
+  assert.equal(login.url.port, demo.ports.DEMO_POSTERN_PORT);
+  const email = demo.greetingPart(/Sign in: +(.+)/);
+  const password = demo.greetingPart(/Password: +(.+)/);
   return person.submit(login, '/login', { email, password });
 }
 
-test('"Sign in with Postern", from the button to the profile, a renewal and the end', async () => {
+test('"Sign in with Postern": from the button to the profile, a refresh and sign-out', async () => {
   const person = new Person();
   const consent = await consentScreen(person);
   assert.match(consent.text, /Example application/);
   const home = await person.submit(consent, '/oauth/authorize', { decision: 'allow', scope_email: 'yes' });
-  assert.equal(home.url.port, ports.DEMO_APP_PORT);
+  assert.equal(home.url.port, demo.ports.DEMO_APP_PORT);
   assert.match(home.text, /Hello, Ada Lovelace[\s\S]*ada@example\.com/);
   const renewed = await person.submit(home, '/refresh');
   assert.match(renewed.text, /refreshed once/);
@@ -71,7 +88,7 @@ test('"Sign in with Postern", from the button to the profile, a renewal and the 
   assert.match(out.text, /Sign in with Postern/);
 });
 
-test('the e-mail address can be left out, and Deny is told to the application', async () => {
+test('the user can leave out the email address, or deny', async () => {
   const person = new Person();
   const home = await person.submit(await consentScreen(person), '/oauth/authorize', { decision: 'allow' });
   assert.match(home.text, /Hello, Ada Lovelace/);
@@ -83,32 +100,38 @@ test('the e-mail address can be left out, and Deny is told to the application', 
   assert.match(denied.text, /Access denied/);
 });
 
-test('a port in use is named, with what to do', async () => {
-  const second = startDemo(ports);
-  let complaint = '';
-  second.stderr!.on('data', (chunk) => {
-    complaint += String(chunk);
+test('a port in use is reported with the setting that changes it', async () => {
+  const second = new Demo(demo.ports);
+  let errors = '';
+  second.process.stderr!.on('data', (chunk) => {
+    errors += String(chunk);
   });
-  const [code] = await once(second, 'close');
+  const [code] = await once(second.process, 'close');
+  second.remove();
   assert.equal(code, 1);
   assert.equal(
-    complaint,
-    `demo: Port ${ports.DEMO_POSTERN_PORT} is in use. Stop the process that listens there, or choose another port: DEMO_POSTERN_PORT=… npm run demo\n`,
+    errors,
+    `demo: Port ${demo.ports.DEMO_POSTERN_PORT} is in use. Stop the process that listens there, or choose another port: DEMO_POSTERN_PORT=… npm run demo\n`,
   );
 });
 
-test('Ctrl-C stops both and leaves nothing', async () => {
-  demo.kill('SIGINT');
-  const [code] = await once(demo, 'exit');
-  assert.equal(code, 0);
-  assert.deepEqual(
-    readdirSync(folder).filter((name) => name.startsWith('postern-demo-')),
-    [],
-  );
-  for (const port of Object.values(ports)) await assert.rejects(fetch(`http://localhost:${port}/`));
+test('Ctrl-C stops both servers and leaves no files', async () => {
+  const stopped = await Demo.start();
+  try {
+    stopped.process.kill('SIGINT');
+    const [code] = await once(stopped.process, 'exit');
+    assert.equal(code, 0);
+    assert.deepEqual(
+      readdirSync(stopped.folder).filter((name) => name.startsWith('postern-demo-')),
+      [],
+    );
+    for (const port of Object.values(stopped.ports)) await assert.rejects(fetch(`http://localhost:${port}/`));
+  } finally {
+    stopped.remove();
+  }
 });
 
-test('nothing of the demo is part of the service', () => {
+test('src and the Dockerfile do not mention the demo', () => {
   const sources = readdirSync(join(ROOT, 'src'), { recursive: true, withFileTypes: true });
   for (const file of sources.filter((entry) => entry.isFile())) {
     const text = readFileSync(join(file.parentPath, file.name), 'utf8');
