@@ -140,7 +140,8 @@ test('database time, event-loop lag and dropped log entries are measured', async
 });
 
 test('metrics contain nothing that identifies a person or an application', async () => {
-  await service.tokens(client, visitor);
+  const { access_token } = await service.tokens(client, visitor);
+  await service.userinfo(access_token);
   const text = await service.app.metrics!.text();
   for (const word of [client.clientId, visitor.user.email, visitor.user.id, 'postern_at_', '127.0.0.1'])
     assert.ok(!text.includes(word), word);

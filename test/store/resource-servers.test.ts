@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { afterEach, beforeEach, test } from 'node:test';
 import { SqliteDriver } from '../../src/store/drivers/sqlite.ts';
 import { allMigrations } from '../../src/store/migrations.ts';
 import { SqlResourceServers } from '../../src/store/resource-servers.ts';
@@ -22,17 +22,22 @@ class CountingDriver extends SqliteDriver {
   }
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
-const driver = new CountingDriver(join(folder, 'test.db'));
-const servers = new SqlResourceServers(driver);
-before(() => driver.migrate(allMigrations()));
-after(async () => {
+let folder: string;
+let driver: CountingDriver;
+let servers: SqlResourceServers;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'postern-test-'));
+  driver = new CountingDriver(join(folder, 'test.db'));
+  servers = new SqlResourceServers(driver);
+  await driver.migrate(allMigrations());
+  await servers.create({ id: 'rs_a', name: 'A', secret: 'postern_rs_secret', now: 1 });
+});
+afterEach(async () => {
   await driver.close();
   rmSync(folder, { recursive: true });
 });
 
 test('a resource server is read once and then known, and so is that an id is nobody', async () => {
-  await servers.create({ id: 'rs_a', name: 'A', secret: 'postern_rs_secret', now: 1 });
   driver.reads = 0;
   const found = await Promise.all([servers.find('rs_a'), servers.find('rs_a'), servers.find('rs_b')]);
   assert.deepEqual(
@@ -60,5 +65,5 @@ test('a failed read is not remembered', async () => {
   other.list = () => Promise.reject(new Error('gone'));
   await assert.rejects(other.find('rs_a'), /gone/);
   other.list = list;
-  assert.equal(await other.find('rs_a'), undefined);
+  assert.ok(await other.find('rs_a'));
 });
