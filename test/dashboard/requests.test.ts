@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { FAILURE_REASONS } from '../../src/dashboard/failure-explanations.ts';
+import { afterAllTests } from '../support/after-all-tests.ts';
 import { CALLBACK, Developer, pathOf } from '../support/developer.ts';
 import {
   authorizePath,
@@ -40,6 +41,8 @@ describe('why a request failed', () => {
     user = await service.signedIn();
   });
   beforeEach(async () => {
+    await developer.visitor.staySignedIn();
+    await user.staySignedIn();
     client = await service.createClient({ ownerId: developer.visitor.user.id, redirectUris: [CALLBACK] });
   });
   after(() => service.stop());
@@ -159,8 +162,7 @@ describe('why a request failed', () => {
     );
     const old = await service.tokens(client, user);
     service.clock.advance(30 * DAY + 2 * MINUTE);
-    developer = new Developer(service, await service.signedIn(developer.visitor.user));
-    user = await service.signedIn(user.user);
+    await developer.visitor.staySignedIn();
     assert.match(
       await reasonOf(await service.refresh(client, old.refresh_token)),
       /expired 2 minutes before/,
@@ -304,7 +306,8 @@ describe('why a request failed', () => {
     assert.match(await reasonOf(await service.revoke(spent, 'x')), /more authenticated requests/);
   });
 
-  it('has words for every reason, and every reason was met', () => {
+  afterAllTests(() => {
+    // Every reason has an explanation, and every reason occurred.
     assert.deepEqual(
       FAILURE_REASONS.filter((reason) => !seen.has(reason)),
       [],

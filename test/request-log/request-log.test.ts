@@ -26,6 +26,8 @@ describe('the request log', () => {
     user = await service.signedIn();
   });
   beforeEach(async () => {
+    await owner.visitor.staySignedIn();
+    await user.staySignedIn();
     client = await service.createClient({ ownerId: owner.visitor.user.id, redirectUris: [CALLBACK] });
   });
   after(() => service.stop());
@@ -194,7 +196,6 @@ describe('the request log', () => {
     service.clock.advance(30 * DAY + MINUTE);
     await new Sweeper(service.app).step();
     assert.equal((await written()).length, 0);
-    owner = new Developer(service, await service.signedIn(owner.visitor.user));
   });
 
   it('a flood of one application is cut down, a stranger’s share is its own', () => {

@@ -363,6 +363,11 @@ export class Visitor {
     return this.post('/login', { ...hiddenFields(page.text), email: this.user.email, password });
   }
 
+  /** Signs in again if a test has moved the clock past the end of the session. */
+  async staySignedIn(): Promise<void> {
+    if ((await this.get('/login')).status !== 303) await this.signIn();
+  }
+
   /** Opens an authorization request and allows it; returns where the browser is sent. */
   async allow(path: string, fields: Record<string, string> = {}): Promise<string> {
     return this.decide(path, 'allow', fields);
