@@ -291,7 +291,7 @@ describe('a stolen database', () => {
     // The same with the real key is what the service issued, so the forgery is well made but for the key.
     assert.equal(forge('refresh', grant, deriveSigningKey(Buffer.from(masterSecret), 1)), live.refresh_token);
     assert.equal((await postern.userinfo(live.access_token)).status, 200);
-    live = keep(await postern.refresh(client, live.refresh_token));
+    keep(await postern.refresh(client, live.refresh_token));
     assert.equal((await postern.exchange(client, unusedCode)).status, 200);
   });
 

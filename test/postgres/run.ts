@@ -7,10 +7,14 @@ import { TestPostgres } from '../support/postgres-server.ts';
  */
 const server = await TestPostgres.start();
 try {
-  const tests = spawn(process.execPath, ['--test', '--test-concurrency=2', ...process.argv.slice(2)], {
-    stdio: 'inherit',
-    env: { ...process.env, POSTERN_TEST_DATABASE: server.url() },
-  });
+  const tests = spawn(
+    process.execPath,
+    ['--test', '--test-randomize', '--test-concurrency=2', ...process.argv.slice(2)],
+    {
+      stdio: 'inherit',
+      env: { ...process.env, POSTERN_TEST_DATABASE: server.url() },
+    },
+  );
   process.exitCode = await new Promise<number>((resolve) => {
     tests.once('exit', (code) => resolve(code ?? 1));
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => tests.kill(signal));

@@ -115,13 +115,11 @@ describe('imports', () => {
 
 describe('sizes', () => {
   test(`no file has more than ${MAX_FILE_LINES} lines`, { todo: true }, () => none(longFiles(src)));
-  test(`no function has more than ${MAX_FUNCTION_LINES} lines`, { todo: true }, () =>
-    none(longFunctions(src)),
-  );
+  test(`no function has more than ${MAX_FUNCTION_LINES} lines`, () => none(longFunctions(src)));
 });
 
 describe('language', () => {
-  test('comments cite sections that docs/protocol.md has', { todo: true }, () => {
+  test('comments cite sections that docs/protocol.md has', () => {
     const sections = sectionsOf(readFileSync(join(ROOT, 'docs/protocol.md'), 'utf8'));
     none(unknownSections(all, sections));
   });
@@ -147,9 +145,9 @@ describe('tests', () => {
 
   test('do not sleep', { todo: true }, () => none(sleeps(tests, TIMERS)));
 
-  test('do not change what other tests see', { todo: true }, () => none(sharedState(tests)));
+  test('do not change what other tests see', () => none(sharedState(tests)));
 
-  test('run in a random order', { todo: true }, () => {
+  test('run in a random order', () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     for (const [name, command] of Object.entries<string>(scripts))
       for (const run of command.split('&&').filter((part) => part.includes('node --test')))

@@ -49,9 +49,13 @@ const isBeforeEach = callbackOf('beforeEach');
 
 /** The node and everything in it, without the parts that `leaveOut` names. */
 function within(node: Node, leaveOut: (node: Node) => boolean = () => false): Node[] {
-  if (leaveOut(node)) return [];
-  const nodes: Node[] = [node];
-  node.forEachChild((child) => void nodes.push(...within(child, leaveOut)));
+  const nodes: Node[] = [];
+  const visit = (part: Node): void => {
+    if (leaveOut(part)) return;
+    nodes.push(part);
+    part.forEachChild(visit);
+  };
+  visit(node);
   return nodes;
 }
 
@@ -85,16 +89,18 @@ export const sharedState = (sources: readonly Source[]): string[] =>
     return bodies.flatMap((body) => {
       const inside = within(body);
       const own = new Set(inside.map(declaredName));
+      const assignments = inside.filter((node) => {
+        const name = assignedName(node);
+        return name && !own.has(name) && !renewed.has(name);
+      });
+      if (assignments.length === 0) return [];
       const elsewhere = new Set(
         within(nodes[0]!, (node) => node === body || isHook(node))
           .filter((node) => !isOnlyName(node))
           .map(nameOf),
       );
-      return inside
-        .filter((node) => {
-          const name = assignedName(node);
-          return name && !own.has(name) && !renewed.has(name) && elsewhere.has(name);
-        })
+      return assignments
+        .filter((node) => elsewhere.has(assignedName(node)))
         .map((node) => `${path}:${lineOf(node)} assigns ${assignedName(node)}, which other tests use`);
     });
   });
