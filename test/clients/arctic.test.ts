@@ -24,13 +24,13 @@ async function authorize(client: arctic.OAuth2Client, decision = 'allow') {
     ['profile', 'email'],
   );
   const back = new URL(await stage.visitor.decide(pathOf(stage.service, url), decision));
-  return { verifier, answer: back.searchParams };
+  return { verifier, response: back.searchParams };
 }
 
 test('arctic: authorization to revocation', async () => {
   const client = clientOf(await newClient(stage.service));
-  const { verifier, answer } = await authorize(client);
-  const tokens = await client.validateAuthorizationCode(endpoint('token'), answer.get('code')!, verifier);
+  const { verifier, response } = await authorize(client);
+  const tokens = await client.validateAuthorizationCode(endpoint('token'), response.get('code')!, verifier);
   assert.equal(tokens.tokenType(), 'Bearer');
   assert.deepEqual(tokens.scopes(), ['profile', 'email']);
   assert.ok(tokens.accessTokenExpiresAt() > new Date());
@@ -47,10 +47,10 @@ test('arctic: authorization to revocation', async () => {
   assert.equal(error.code, 'invalid_grant');
 });
 
-test('arctic understands a refusal, a wrong secret and the limit', async () => {
+test('arctic handles a denial, a wrong secret and the rate limit', async () => {
   const registered = await newClient(stage.service);
-  const { answer } = await authorize(clientOf(registered), 'deny');
-  assert.equal(answer.get('error'), 'access_denied');
+  const { response } = await authorize(clientOf(registered), 'deny');
+  assert.equal(response.get('error'), 'access_denied');
 
   const wrong = clientOf({ ...registered, clientSecret: 'wrong' });
   const refused = await errorOf(

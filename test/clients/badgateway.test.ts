@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => stage.service.stop());
 
-/** The endpoints and the way to authenticate come from the metadata alone. */
+/** Endpoints and authentication method come from the metadata. */
 const clientOf = ({ clientId, clientSecret }: TestClient): OAuth2Client =>
   new OAuth2Client({ server: stage.service.url, clientId, clientSecret });
 
@@ -44,7 +44,7 @@ test('@badgateway/oauth2-client: discovery to revocation', async () => {
   assert.equal(error.httpCode, 400);
 });
 
-test('@badgateway/oauth2-client renews by itself when userinfo says 401', async () => {
+test('@badgateway/oauth2-client refreshes when userinfo returns 401', async () => {
   const client = clientOf(await newClient(stage.service));
   const token = await authorize(client);
   await client.revoke(token, 'access_token');
@@ -53,7 +53,7 @@ test('@badgateway/oauth2-client renews by itself when userinfo says 401', async 
   assert.equal(profile.status, 200);
 });
 
-test('@badgateway/oauth2-client understands a refusal, a wrong secret and the limit', async () => {
+test('@badgateway/oauth2-client handles a denial, a wrong secret and the rate limit', async () => {
   const registered = await newClient(stage.service);
   const denied = await errorOf(authorize(clientOf(registered), 'deny'), OAuth2Error);
   assert.equal(denied.oauth2Code, 'access_denied');

@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => stage.service.stop());
 
-/** An application that signs its users in with Postern, set up as better-auth's manual says, from the metadata. */
+/** An application with sign-in by Postern, configured from the metadata as better-auth's documentation says. */
 function siteOf({ clientId, clientSecret }: TestClient) {
   const tables = { user: [], session: [], account: [], verification: [] };
   return betterAuth({
@@ -42,7 +42,7 @@ function siteOf({ clientId, clientSecret }: TestClient) {
   });
 }
 
-/** A browser at that application: its cookies, and requests as its pages make them. */
+/** A browser at that application: cookies, and requests like those of its pages. */
 class SiteVisitor {
   readonly #site: { handler: (request: Request) => Promise<Response> };
   readonly #cookies = new Map<string, string>();
@@ -92,19 +92,19 @@ test('better-auth: sign-in with profile, refresh', async () => {
     accountId: string;
   }[];
   assert.equal(account?.accountId, stage.visitor.user.id);
-  const answer = await visitor.request('/api/auth/refresh-token', { accountId: account?.id });
-  const renewed = (await answer.json()) as { accessToken: string };
+  const reply = await visitor.request('/api/auth/refresh-token', { accountId: account?.id });
+  const renewed = (await reply.json()) as { accessToken: string };
   assert.equal((await stage.service.userinfo(renewed.accessToken)).status, 200);
 });
 
-test('better-auth understands a refusal at the consent screen', async () => {
+test('better-auth handles a denial at the consent screen', async () => {
   const visitor = new SiteVisitor(siteOf(await newClient(stage.service, REDIRECT_URI)));
   const arrived = await visitor.signIn('deny');
   assert.equal(arrived.origin + arrived.pathname, `${SITE}/sorry`);
   assert.equal(arrived.searchParams.get('error'), 'access_denied');
 });
 
-test('better-auth stays out when the code is refused or the limit is reached', async () => {
+test('better-auth does not sign in with a refused code or over the rate limit', async () => {
   const registered = await newClient(stage.service, REDIRECT_URI);
   const visitor = new SiteVisitor(siteOf(registered));
   const forged = await visitor.signIn('allow', (back) => back.replace(/code=[^&]*/, 'code=forged'));

@@ -69,8 +69,8 @@ test('oauth4webapi: discovery to revocation', async () => {
   const tokens = await exchange(me, read(), verifier);
   const renewed = await refresh(me, tokens.refresh_token!);
 
-  const answer = await oauth.userInfoRequest(server, me.client, renewed.access_token, insecure);
-  const claims = await oauth.processUserInfoResponse(server, me.client, stage.visitor.user.id, answer);
+  const reply = await oauth.userInfoRequest(server, me.client, renewed.access_token, insecure);
+  const claims = await oauth.processUserInfoResponse(server, me.client, stage.visitor.user.id, reply);
   assert.equal(claims.email, stage.visitor.user.email);
 
   const { client, authentication } = me;
@@ -86,13 +86,13 @@ test('oauth4webapi: discovery to revocation', async () => {
   assert.equal(error.error, 'invalid_grant');
 });
 
-test('oauth4webapi understands a refusal at the consent screen', async () => {
+test('oauth4webapi handles a denial at the consent screen', async () => {
   const { read } = await authorize(party(await newClient(stage.service)), 'deny');
   const error = await errorOf(Promise.resolve().then(read), oauth.AuthorizationResponseError);
   assert.equal(error.error, 'access_denied');
 });
 
-test('oauth4webapi understands invalid_grant and the limit', async () => {
+test('oauth4webapi handles invalid_grant and the rate limit', async () => {
   const registered = await newClient(stage.service);
   const me = party(registered);
   const { read } = await authorize(me);

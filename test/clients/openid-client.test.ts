@@ -62,7 +62,7 @@ for (const [name, authentication] of [
   });
 }
 
-test('openid-client understands a refusal at the consent screen', async () => {
+test('openid-client handles a denial at the consent screen', async () => {
   const config = await discover(await newClient(stage.service));
   const { back, checks } = await authorize(config, 'deny');
   const error = await errorOf(
@@ -73,7 +73,7 @@ test('openid-client understands a refusal at the consent screen', async () => {
   assert.equal(error.error_description, 'The user refused the request.');
 });
 
-test('openid-client understands invalid_grant, a wrong secret and the limit', async () => {
+test('openid-client handles invalid_grant, a wrong secret and the rate limit', async () => {
   const client = await newClient(stage.service);
   const config = await discover(client);
   const { back, checks } = await authorize(config);

@@ -94,7 +94,7 @@ after(async () => {
   await stage.service.stop();
 });
 
-/** Signs in at the Express application as a browser would, and returns what its callback answers. */
+/** Signs in at the Express application like a browser, and returns the response of its callback. */
 async function signIn(decision = 'allow', change = (back: string) => back): Promise<Response> {
   const away = await fetch(`${origin}/login`, { redirect: 'manual' });
   const cookie = away.headers.getSetCookie()[0]!.split(';')[0]!;
@@ -103,9 +103,9 @@ async function signIn(decision = 'allow', change = (back: string) => back): Prom
 }
 
 test('passport-oauth2 in Express: sign-in with profile, refresh', async () => {
-  const answer = await signIn();
-  assert.equal(answer.status, 200);
-  const user = (await answer.json()) as { profile: Profile; refreshToken: string };
+  const reply = await signIn();
+  assert.equal(reply.status, 200);
+  const user = (await reply.json()) as { profile: Profile; refreshToken: string };
   assert.equal(user.profile.sub, stage.visitor.user.id);
   assert.equal(user.profile.email, stage.visitor.user.email);
 
@@ -113,12 +113,12 @@ test('passport-oauth2 in Express: sign-in with profile, refresh', async () => {
   assert.equal((await stage.service.userinfo(renewed)).status, 200);
 });
 
-test('passport-oauth2 understands a refusal at the consent screen', async () => {
-  const answer = await signIn('deny');
-  assert.equal(await answer.text(), 'You said no.');
+test('passport-oauth2 handles a denial at the consent screen', async () => {
+  const reply = await signIn('deny');
+  assert.equal(await reply.text(), 'You said no.');
 });
 
-test('passport-oauth2 understands invalid_grant and the limit', async () => {
+test('passport-oauth2 handles invalid_grant and the rate limit', async () => {
   const refused = await signIn('allow', (back) => back.replace(/code=[^&]*/, 'code=forged'));
   assert.equal(refused.status, 502);
   const error = (await refused.json()) as { name: string; code: string };

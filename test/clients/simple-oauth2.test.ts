@@ -27,7 +27,7 @@ const clientOf = (
     options: { authorizationMethod },
   });
 
-/** The library has no PKCE of its own, but passes on what it is given; its types do not know that. */
+/** The library has no PKCE, but passes on additional parameters; its types do not allow them. */
 async function authorize(client: AuthorizationCode, decision = 'allow') {
   const verifier = newVerifier();
   const request = {
@@ -61,13 +61,13 @@ for (const method of ['header', 'body'] as const) {
   });
 }
 
-/** What @hapi/wreck makes of an answer that is not a success. */
+/** The error of @hapi/wreck for a response that is not a success. */
 type Failure = Error & {
   output: { statusCode: number };
   data: { payload: { error: string }; headers: Record<string, string> };
 };
 
-test('simple-oauth2 understands a refusal, invalid_grant and the limit', async () => {
+test('simple-oauth2 handles a denial, invalid_grant and the rate limit', async () => {
   const registered = await newClient(stage.service);
   const client = clientOf(registered);
   const { back } = await authorize(client, 'deny');

@@ -3,7 +3,7 @@ import { Service, type TestClient, type Visitor } from '../support/service.ts';
 
 export const CALLBACK = 'https://client.example/callback';
 
-/** What a client library needs to be tried: the service where it says it is, and somebody signed in there. */
+/** Requirements of a client library: the service at its announced address, and a signed-in user. */
 export type Stage = { readonly service: Service; readonly visitor: Visitor };
 
 export async function openStage(): Promise<Stage> {
@@ -14,19 +14,19 @@ export async function openStage(): Promise<Stage> {
 export const newClient = (service: Service, redirectUri = CALLBACK): Promise<TestClient> =>
   service.createClient({ redirectUris: [redirectUri] });
 
-/** The address a library made, as the visitor opens it; it must lead to the service. */
+/** The path of an address that a library built, which must belong to the service. */
 export function pathOf(service: Service, address: string | URL): string {
   const url = new URL(address);
   assert.equal(url.origin, service.url);
   return url.pathname + url.search;
 }
 
-/** Uses up the application's requests of this minute. */
+/** Uses up the application's rate limit for this minute. */
 export async function spendLimit(service: Service, client: TestClient): Promise<void> {
   for (let i = 0; i < service.app.config.rateLimit; i++) await service.revoke(client, 'no token');
 }
 
-/** The error that a call ends in. */
+/** The error that a call rejects with. */
 export async function errorOf<E extends Error>(
   call: Promise<unknown>,
   kind: new (...given: never[]) => E,

@@ -32,14 +32,14 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs a document's shell, with curl and Node found first where the test put them. */
+/** Runs shell commands of a document, with the test's curl and Node first in PATH. */
 async function shell(script: string, env: Record<string, string>): Promise<string[]> {
   const PATH = [folder, dirname(process.execPath), process.env.PATH].join(delimiter);
   const { stdout } = await run('sh', ['-eu', '-c', script], { env: { PATH, ...env } });
   return stdout.trim().split('\n');
 }
 
-test('docs/integrating.md: its shell, run from top to bottom, is a whole flow', async () => {
+test('docs/integrating.md: its shell commands run from top to bottom', async () => {
   const all = blocks(documentAt('docs/integrating.md'), 'sh');
   const until = all.findIndex((block) => block.includes('/oauth/authorize'));
   const env = {
@@ -70,12 +70,12 @@ test('docs/introspection.md: its check works as written', async () => {
   const { access_token } = await service.tokens(client, visitor);
   const script = check.replace('http://localhost:3000', service.url);
   const env = { ID: 'rs_docs', SECRET: secret, ACCESS_TOKEN: access_token };
-  const [answer] = await shell(script, env);
+  const [response] = await shell(script, env);
   const shown = blocks(documentAt('docs/introspection.md'), 'json')[0]!;
-  assert.deepEqual(Object.keys(JSON.parse(answer!)), Object.keys(JSON.parse(shown)));
+  assert.deepEqual(Object.keys(JSON.parse(response!)), Object.keys(JSON.parse(shown)));
 });
 
-/** The example as a developer would paste it: into a file, checked by the compiler. */
+/** The example in a file, as a developer would paste it, type-checked. */
 async function example() {
   const [code] = blocks(documentAt('docs/integrating.md'), 'ts');
   const path = join(folder, 'session.ts');
@@ -112,7 +112,7 @@ test('docs/integrating.md: a hundred requests at once refresh once, and a revoke
   await assert.rejects(userTokens.accessToken(), AuthorizationRequired);
 });
 
-test('docs/integrating.md: every error of the OpenAPI document has its row', async () => {
+test('docs/integrating.md: every error of the OpenAPI document has a row', async () => {
   const text = documentAt('docs/integrating.md');
   const paths = (await service.get('/openapi.json')).body.paths as object;
   const codes = new Set(

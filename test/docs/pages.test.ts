@@ -6,14 +6,14 @@ import { test } from 'node:test';
 import { Postern } from '../support/command-line.ts';
 import { allPages, type Block, blocksOf, pastedFrom, ROOT, readPage } from '../support/markdown-blocks.ts';
 
-/** Pages whose commands need more around them than a data folder; each has a test of its own. */
+/** Pages whose commands need more than a data folder, with the test that runs them. */
 const RUN_ELSEWHERE: Readonly<Record<string, string>> = {
   'README.md': 'test/docs/readme.test.ts',
   'docs/integrating.md': 'test/docs/integrating.test.ts',
   'docs/introspection.md': 'test/docs/integrating.test.ts',
 };
 
-/** Other spellings would slip past the tests that look for `sh` and `ts`. */
+/** Other names for `sh` and `ts`, which the tests below would not find. */
 const MISSPELT = ['bash', 'shell', 'zsh', 'console', 'shellsession', 'typescript', 'javascript', 'js', 'tsx'];
 
 const pages = allPages();
@@ -21,7 +21,7 @@ const blocks = pages.flatMap(blocksOf);
 const inLanguage = (language: string) => blocks.filter((block) => block.language === language);
 const place = ({ page, line }: Block) => `${page}:${line}`;
 
-test('blocks are marked so that they can be found', () => {
+test('code blocks have a known language', () => {
   for (const block of blocks) {
     assert.ok(!MISSPELT.includes(block.language), `${place(block)}: write sh or ts, not ${block.language}`);
     const flags = block.info.split(/\s+/).slice(1);
@@ -30,7 +30,7 @@ test('blocks are marked so that they can be found', () => {
   }
 });
 
-test('every command of every page is at least a shell command, run or not', () => {
+test('every shell block is valid shell syntax', () => {
   for (const block of inLanguage('sh')) {
     assert.doesNotThrow(
       () => execFileSync('/bin/sh', ['-n'], { input: block.text, stdio: ['pipe', 'ignore', 'pipe'] }),
@@ -45,15 +45,15 @@ for (const page of pages.filter((one) => pastedFrom(one).length > 0)) {
       assert.ok(readPage(RUN_ELSEWHERE[page]!).includes(`'${page}'`)));
     continue;
   }
-  test(`the commands of ${page} work when pasted, one after the other`, async (t) => {
-    // A test runner that a page starts must not take itself for a part of this one.
+  test(`the commands of ${page} work when pasted in order`, async (t) => {
+    // Otherwise a test runner that a page starts would report to this one.
     const script = ['unset NODE_TEST_CONTEXT', ...pastedFrom(page)].join('\n');
     const { code, stderr } = await new Postern(t).execute('/bin/sh', ['-eu', '-c', script]);
     assert.deepEqual([code, stderr], [0, '']);
   });
 }
 
-/** Checks TypeScript that stands in the root of the project, and returns the compiler's complaints. */
+/** Type-checks files as if they were in the root of the project; returns the compiler's output. */
 function typeCheck(texts: readonly string[]): string {
   const cache = join(ROOT, 'node_modules/.cache');
   mkdirSync(cache, { recursive: true });
@@ -92,7 +92,7 @@ const anchorsOf = (page: string): string[] =>
       .replaceAll(' ', '-'),
   );
 
-test('every link between the pages leads somewhere', () => {
+test('every link between pages has a target', () => {
   for (const page of pages) {
     const prose = readPage(page).replaceAll(/^```[\s\S]*?^```$/gm, '');
     for (const [, target] of prose.matchAll(/\]\((?!https?:|mailto:)([^)\s]+)\)/g)) {
@@ -104,7 +104,7 @@ test('every link between the pages leads somewhere', () => {
   }
 });
 
-test('every npm script that a page names is there', () => {
+test('every npm script that a page mentions exists', () => {
   const { scripts } = JSON.parse(readPage('package.json')) as { scripts: Record<string, string> };
   for (const page of pages) {
     for (const [, name] of readPage(page).matchAll(/npm run ([a-z][a-z:-]*)/g))

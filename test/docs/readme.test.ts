@@ -40,7 +40,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** What it has said once it says something of this kind. */
+/** Waits until the output matches. */
 async function until(
   process: ChildProcessWithoutNullStreams,
   voice: 'stdout' | 'stderr',
@@ -54,7 +54,7 @@ async function until(
   throw new Error(`it never said ${pattern}:\n${said}`);
 }
 
-/** The README's ports may be in use here. */
+/** The README's ports may be in use on this machine. */
 const here = (text: string): string =>
   text
     .replaceAll('localhost:3000', `localhost:${env.POSTERN_PORT}`)

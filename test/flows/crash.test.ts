@@ -6,16 +6,16 @@ import { PreparedData } from '../support/prepared-data.ts';
 import type { IssuedCode, Reply } from '../support/service.ts';
 
 /**
- * kill -9 under load, again and again. What was acknowledged must have happened, and what was not
- * must have happened wholly or not at all.
+ * kill -9 under load, many times. An acknowledged request must have taken effect, and any other one completely or
+ * not at all.
  */
 const CRASHES = 20;
 const WORKERS = 12;
-const CHAINS_A_WORKER = 4;
+const GRANTS_PER_WORKER = 4;
 
 type Tokens = { access_token: string; refresh_token: string };
-/** One grant as its client knows it: what it was told, and what it asked without hearing back. */
-type Chain = {
+/** One grant as its client knows it: the responses it got, and a request without a response. */
+type ClientGrant = {
   code: IssuedCode;
   tokens: Tokens[];
   revoked: boolean;
@@ -34,33 +34,33 @@ after(async () => {
   removeFolder(folder);
 });
 
-/** Works at the chains until the service is gone. */
+/** Sends requests for these grants until the service is killed. */
 async function load(
   postern: PosternProcess,
-  chains: readonly Chain[],
+  grants: readonly ClientGrant[],
   acknowledged: () => void,
 ): Promise<void> {
   for (let n = 0; ; n++) {
-    const chain = chains[n % chains.length]!;
-    if (chain.revoked) {
-      if (chains.every(({ revoked }) => revoked)) return;
+    const grant = grants[n % grants.length]!;
+    if (grant.revoked) {
+      if (grants.every(({ revoked }) => revoked)) return;
       continue;
     }
-    const last = chain.tokens.at(-1);
-    const deed = !last ? 'exchange' : n % 17 === 16 ? 'revoke' : 'refresh';
-    chain.unanswered = deed;
-    let answer: Reply;
+    const last = grant.tokens.at(-1);
+    const operation = !last ? 'exchange' : n % 17 === 16 ? 'revoke' : 'refresh';
+    grant.unanswered = operation;
+    let response: Reply;
     try {
-      answer = await (deed === 'exchange'
-        ? postern.exchange(prepared.client, chain.code)
-        : postern[deed](prepared.client, last!.refresh_token));
+      response = await (operation === 'exchange'
+        ? postern.exchange(prepared.client, grant.code)
+        : postern[operation](prepared.client, last!.refresh_token));
     } catch {
       return;
     }
-    assert.equal(answer.status, 200, `${deed}: ${answer.text}`);
-    chain.unanswered = undefined;
-    if (deed === 'revoke') chain.revoked = true;
-    else chain.tokens.push(answer.body as Tokens);
+    assert.equal(response.status, 200, `${operation}: ${response.text}`);
+    grant.unanswered = undefined;
+    if (operation === 'revoke') grant.revoked = true;
+    else grant.tokens.push(response.body as Tokens);
     acknowledged();
   }
 }
@@ -68,9 +68,9 @@ async function load(
 const met = new Map<string, number>();
 const meet = (what: string) => met.set(what, (met.get(what) ?? 0) + 1);
 
-async function check(postern: PosternProcess, chain: Chain): Promise<void> {
+async function check(postern: PosternProcess, grant: ClientGrant): Promise<void> {
   const { client } = prepared;
-  const { code, tokens, revoked, unanswered } = chain;
+  const { code, tokens, revoked, unanswered } = grant;
   meet(unanswered ? `${unanswered} unanswered` : revoked ? 'revoked' : tokens.length > 0 ? 'idle' : 'unused');
   const last = tokens.at(-1);
   const status = async (accessToken: string) => (await postern.userinfo(accessToken)).status;
@@ -78,7 +78,7 @@ async function check(postern: PosternProcess, chain: Chain): Promise<void> {
   if (!last) {
     const exchanged = await postern.exchange(client, code);
     if (exchanged.status === 200) return assert.equal(await status(String(exchanged.body.access_token)), 200);
-    // Its answer was lost, but it took place: then the code is used and may not work again.
+    // The response was lost, but the exchange took effect: the code is used and must not work again.
     assert.equal(unanswered, 'exchange', exchanged.text);
     return assert.equal(exchanged.body.error, 'invalid_grant');
   }
@@ -99,7 +99,7 @@ async function check(postern: PosternProcess, chain: Chain): Promise<void> {
   }
   assert.equal(await status(String(refreshed.body.access_token)), 200);
 
-  // Whatever was consumed before the crash is consumed after it.
+  // Codes and tokens used before the crash stay used.
   const consumed = tokens[Math.floor(Math.random() * (tokens.length - 1))]!;
   if (tokens.length > 1 && Math.random() < 0.7) {
     const reused = await postern.refresh(client, consumed.refresh_token);
@@ -114,16 +114,16 @@ async function check(postern: PosternProcess, chain: Chain): Promise<void> {
 test(`${CRASHES} crashes under load: nothing acknowledged is lost, nothing consumed works again`, {
   timeout: 240_000,
 }, async (t) => {
-  let before: Chain[] = [];
+  let before: ClientGrant[] = [];
   let acknowledged = 0;
   for (let crash = 0; crash <= CRASHES; crash++) {
-    const codes = await prepared.codes(WORKERS * CHAINS_A_WORKER);
+    const codes = await prepared.codes(WORKERS * GRANTS_PER_WORKER);
     const postern = await PosternProcess.start(prepared.settings);
     server = postern;
-    await Promise.all(before.map((chain) => check(postern, chain)));
+    await Promise.all(before.map((grant) => check(postern, grant)));
     if (crash === CRASHES) break;
 
-    const chains = codes.map((code): Chain => ({ code, tokens: [], revoked: false }));
+    const grants = codes.map((code): ClientGrant => ({ code, tokens: [], revoked: false }));
     let left = 30 + Math.floor(Math.random() * 300);
     const answered = () => {
       acknowledged++;
@@ -131,11 +131,11 @@ test(`${CRASHES} crashes under load: nothing acknowledged is lost, nothing consu
     };
     await Promise.all(
       Array.from({ length: WORKERS }, (_, n) =>
-        load(postern, chains.slice(n * CHAINS_A_WORKER, (n + 1) * CHAINS_A_WORKER), answered),
+        load(postern, grants.slice(n * GRANTS_PER_WORKER, (n + 1) * GRANTS_PER_WORKER), answered),
       ),
     );
     await postern.kill();
-    before = chains;
+    before = grants;
   }
   t.diagnostic(`${acknowledged} acknowledged; ${[...met].map((one) => one.join(': ')).join(', ')}`);
   assert.ok((met.get('idle') ?? 0) > CRASHES && (met.get('refresh unanswered') ?? 0) > 0);

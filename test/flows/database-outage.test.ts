@@ -74,9 +74,9 @@ describe('an SQLite database that fails under a running service', CONCURRENT, ()
         other.exec('BEGIN IMMEDIATE');
         let responses = 0;
         const waiting = tokens.map(async ({ refresh_token }) => {
-          const answer = await postern.refresh(prepared.client, refresh_token);
+          const response = await postern.refresh(prepared.client, refresh_token);
           responses++;
-          return answer.status;
+          return response.status;
         });
         // Reads are served in the meantime.
         for (const { access_token } of tokens)
@@ -125,22 +125,22 @@ describe('an SQLite database that fails under a running service', CONCURRENT, ()
       other.exec('DROP TABLE grants; DROP TABLE sessions');
       other.close();
 
-      const answers = [
+      const replies = [
         await postern.refresh(client, tokens!.refresh_token),
         await postern.revoke(client, tokens!.refresh_token),
         await postern.revoke(client, tokens!.access_token),
         await postern.userinfo(tokens!.access_token),
       ];
-      const bodies = answers.map(({ body: { error_uri: _, ...body } }) => body);
-      for (const [index, answer] of answers.entries()) {
-        fails(answer);
+      const bodies = replies.map(({ body: { error_uri: _, ...body } }) => body);
+      for (const [index, response] of replies.entries()) {
+        fails(response);
         assert.deepEqual(Object.keys(bodies[index]!).sort(), ['error', 'error_description']);
         assert.deepEqual(bodies[index], bodies[0]);
       }
       const page = await visitor.get('/login');
       assert.equal(page.status, 500);
       assert.match(page.headers.get('content-type')!, /text\/html/);
-      for (const { text } of [...answers, page])
+      for (const { text } of [...replies, page])
         assert.doesNotMatch(text, /grants|sessions|table|sql|\.ts\b/i);
 
       const { code, stdout } = await postern.stop();

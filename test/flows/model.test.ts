@@ -1,10 +1,10 @@
 /**
- * The service against the model of model.ts: random sequences of operations from several clients and
- * users, over real HTTP and a real database, each answer compared with what the specification demands.
+ * The service against the model of model.ts: random sequences of operations by several clients and users, over real
+ * HTTP and a real database. Each response is compared with the model's.
  *
- *   POSTERN_MODEL_OPS    how many operations to run: 3,000 when not set, 100,000 for a night
- *   POSTERN_MODEL_SEED   the seed of a run to repeat. Not set: always the same for the short run, a new
- *                        one where POSTERN_MODEL_OPS is set. A failure prints seed and shortest sequence.
+ *   POSTERN_MODEL_OPS    number of operations, 3,000 by default; 100,000 for a night
+ *   POSTERN_MODEL_SEED   seed of a run to repeat. Default: fixed for the short run, random where
+ *                        POSTERN_MODEL_OPS is set. A failure prints the seed and the shortest sequence.
  */
 import assert from 'node:assert/strict';
 import { argon2Sync } from 'node:crypto';
@@ -26,8 +26,8 @@ import {
 import {
   type Code,
   type Expected,
-  type Family,
   type Form,
+  type Grant,
   Model,
   type ModelClient,
   type ModelUser,
@@ -39,9 +39,7 @@ const SEED = Number(
   process.env.POSTERN_MODEL_SEED ?? (process.env.POSTERN_MODEL_OPS ? Date.now() & 0x7fffffff : 20_300_101),
 );
 
-// ---- the operations -------------------------------------------------------------------------
-
-/** Which of a list, counted from its end, so that recent ones are met most. */
+/** An index from the end of a list, so that recent items are used most. */
 const which = fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, { weight: 1, arbitrary: fc.nat(40) });
 const rarely = <T extends string>(usual: T, ...others: T[]) =>
   fc.oneof(
@@ -53,7 +51,7 @@ const rarely = <T extends string>(usual: T, ...others: T[]) =>
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
   fc.record<T>(model, { noNullPrototype: true });
 
-/** How a client's own parameters may be wrong. */
+/** Errors in a client's credentials. */
 const clientFlaw = rarely(
   'none',
   'other_client',
@@ -66,7 +64,7 @@ const clientFlaw = rarely(
 );
 
 const operation = fc.oneof(
-  // A code and its exchange at once: so that there are families to deal with.
+  // A code with its exchange, so that there are grants to work with.
   {
     weight: 4,
     arbitrary: record({ op: fc.constant('connect' as const), client: fc.nat(2), user: fc.nat(2) }),
@@ -161,7 +159,7 @@ const operation = fc.oneof(
       beside: fc.constantFrom(-1, 0, 0, 1),
     }),
   },
-  // A rotation around the end of a code's life, and then the code again: the rarest of the edges.
+  // A rotation around the expiry of a code, then a replay of the code: the rarest edge case.
   {
     weight: 1,
     arbitrary: record({
@@ -184,13 +182,11 @@ const operation = fc.oneof(
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 type Of<Name extends Operation['op']> = Extract<Operation, { op: Name }>;
 
-// ---- the service and the people -------------------------------------------------------------
-
 const USERS = 3;
-/** A session of a browser lasts 14 days; it is renewed before that. */
+/** A browser session lasts 14 days; it is renewed before that. */
 const SIGN_IN_AGAIN = 13 * DAY;
 
-/** As the service stores passwords, with the least work: people sign in often when months go by in minutes. */
+/** The stored format of passwords with minimal work: users sign in often when months pass in minutes. */
 function quickHash(password: string): string {
   const nonce = Buffer.alloc(16, 'salt');
   const parameters = { message: password, nonce, memory: 8, passes: 1, parallelism: 1, tagLength: 32 };
@@ -200,7 +196,7 @@ function quickHash(password: string): string {
   return `$argon2id$v=19$m=8,t=1,p=1$${salt}$${tag}`;
 }
 
-/** One running service. Runs share it and its users; each run has clients of its own. */
+/** One running service. Runs share it and its users, and each has its own clients. */
 class World {
   readonly limit: number;
   readonly service: Service;
@@ -265,13 +261,11 @@ class World {
   }
 }
 
-// ---- one run --------------------------------------------------------------------------------
-
-/** How often each outcome was met: a test that never meets one proves nothing about it. */
+/** How often each outcome occurred: one that never did is untested. */
 const met = new Map<string, number>();
 const meet = (outcome: string) => met.set(outcome, (met.get(outcome) ?? 0) + 1);
 let operations = 0;
-/** From then on fast-check looks for a shorter sequence that fails too. */
+/** From then on fast-check searches for a shorter failing sequence. */
 let failed = false;
 
 const fromEnd = <T>(list: readonly T[], n: number): T | undefined =>
@@ -281,7 +275,7 @@ class Run {
   readonly #world: World;
   readonly #service: Service;
   readonly #model: Model;
-  /** Also those that the model has forgotten. */
+  /** Including those that the model has removed. */
   readonly #everyAccessToken: string[] = [];
 
   constructor(world: World, clients: readonly ModelClient[]) {
@@ -337,7 +331,7 @@ class Run {
     }
   }
 
-  /** At the end every access token ever issued is as the model says, and nobody is left disabled. */
+  /** Checks every access token ever issued, and enables all users and clients again. */
   async finish(): Promise<void> {
     for (const text of this.#everyAccessToken) await this.#probe(text);
     for (const user of this.#world.users) {
@@ -357,19 +351,19 @@ class Run {
     });
     const expected = this.#model.authorize(client, user, operation.scope, operation.decision);
 
-    let answer = await visitor.get(path);
-    if (answer.status === 200) {
+    let response = await visitor.get(path);
+    if (response.status === 200) {
       const ticks = Object.fromEntries(client.optional.map((name) => [`scope_${name}`, 'yes']));
-      answer = await visitor.post('/oauth/authorize', {
-        ...hiddenFields(answer.text),
+      response = await visitor.post('/oauth/authorize', {
+        ...hiddenFields(response.text),
         decision: operation.decision,
         ...(operation.ticked && ticks),
       });
     }
-    assert.equal(whereTo(answer, redirectUri), expected);
+    assert.equal(whereTo(response, redirectUri), expected);
     meet(`authorize ${expected}`);
     if (expected !== 'code') return;
-    const code = new URL(answer.headers.get('location')!).searchParams.get('code')!;
+    const code = new URL(response.headers.get('location')!).searchParams.get('code')!;
     const asked = operation.scope?.split(' ') ?? client.scope;
     const scope = asked.filter((name) => operation.ticked || !client.optional.includes(name));
     const issued = { text: code, redirectUri, verifier };
@@ -385,16 +379,16 @@ class Run {
     if (flaw === 'no_verifier') delete form.code_verifier;
     if (flaw === 'empty_verifier') form.code_verifier = '';
     if (flaw === 'wrong_redirect_uri')
-      form.redirect_uri = code.family.client.redirectUris.find((uri) => uri !== code.redirectUri)!;
+      form.redirect_uri = code.grant.client.redirectUris.find((uri) => uri !== code.redirectUri)!;
     if (flaw === 'no_redirect_uri') delete form.redirect_uri;
     if (flaw === 'not_a_code') form.code = this.#another('refresh', which);
-    const before = { alive: familyIsAlive(code.family), bound: code.bindingKept, state: code.state };
+    const before = { alive: isLive(code.grant), bound: code.bindingKept, state: code.state };
     const expected = await this.#post('/oauth/token', form);
     if (before.state === 'used' && before.alive && expected.error === 'invalid_grant') {
       const spared = before.bound ? 'not quite right' : 'long after';
-      meet(`exchange replayed, ${familyIsAlive(code.family) ? spared : 'cut'}`);
+      meet(`exchange replayed, ${isLive(code.grant) ? spared : 'revoked'}`);
     } else meet(`exchange ${expected.error ?? expected.status}`);
-    await this.#look(code.family);
+    await this.#look(code.grant);
   }
 
   async #refresh({ state, which, flaw, scope, clientFlaw }: Of<'refresh'>): Promise<void> {
@@ -413,24 +407,24 @@ class Run {
     if (flaw === 'no_grant_type') delete form.grant_type;
     const expected = await this.#post('/oauth/token', form);
     const narrowed =
-      expected.scope !== undefined && expected.scope.split(' ').length < token.family.scope.length;
+      expected.scope !== undefined && expected.scope.split(' ').length < token.grant.scope.length;
     meet(`refresh ${expected.reused ? 'reused' : narrowed ? 'narrowed' : (expected.error ?? 200)}`);
-    await this.#look(token.family);
+    await this.#look(token.grant);
   }
 
   async #revoke({ kind, which, hint, clientFlaw }: Of<'revoke'>): Promise<void> {
     const text =
       kind === 'garbage' ? this.#garbage(which) : kind === 'empty' ? '' : this.#another(kind, which);
     const { refreshTokens, accessTokens } = this.#model;
-    const family = [...refreshTokens, ...accessTokens].find((one) => one.text === text)?.family;
+    const grant = [...refreshTokens, ...accessTokens].find((one) => one.text === text)?.grant;
     const form = {
       token: text,
       ...(hint && { token_type_hint: hint }),
-      ...this.#credentials(family?.client ?? this.#model.clients[0]!, clientFlaw),
+      ...this.#credentials(grant?.client ?? this.#model.clients[0]!, clientFlaw),
     };
     const expected = await this.#post('/oauth/revoke', form);
     meet(`revoke ${kind} ${expected.error ?? 200}`);
-    if (family) await this.#look(family);
+    if (grant) await this.#look(grant);
   }
 
   async #userinfo({ kind, which }: Of<'userinfo'>): Promise<void> {
@@ -446,7 +440,7 @@ class Run {
     else await users.setDisabled(one.id, one.disabled, now);
   }
 
-  /** To the moment at which something ends, or just beside it, and there it is used. */
+  /** Moves the clock to an expiry, or just beside it, and uses the expiring credential. */
   async #edge({ kind, which, beside }: Of<'edge'>): Promise<void> {
     const { clock } = this.#service;
     const next = <T extends { expiresAt: number }>(list: readonly T[]): T | undefined => {
@@ -462,13 +456,13 @@ class Run {
       const code = next(codes.filter(({ state }) => state === 'issued'));
       if (!code) return;
       await this.#post('/oauth/token', this.#exchangeForm(code));
-      return this.#look(code.family);
+      return this.#look(code.grant);
     }
     if (kind === 'refresh') {
       const token = next(refreshTokens.filter(({ state }) => state === 'active'));
       if (!token) return;
       await this.#post('/oauth/token', this.#refreshForm(token));
-      return this.#look(token.family);
+      return this.#look(token.grant);
     }
     if (kind === 'access') {
       const token = next(accessTokens.filter(({ state }) => state === 'active'));
@@ -483,17 +477,17 @@ class Run {
   async #lateReplay({ which, beside }: Of<'late_replay'>): Promise<void> {
     const { clock } = this.#service;
     const codes = this.#model.codes.filter(
-      ({ state, expiresAt, family }) => state === 'used' && expiresAt > clock.ms && familyIsAlive(family),
+      ({ state, expiresAt, grant }) => state === 'used' && expiresAt > clock.ms && isLive(grant),
     );
     const code = fromEnd(codes, which);
-    const token = code?.family.refreshTokens.at(-1);
+    const token = code?.grant.refreshTokens.at(-1);
     if (!code || !token) return;
     clock.ms = code.expiresAt + beside;
     await this.#post('/oauth/token', this.#refreshForm(token));
     await this.#post('/oauth/token', this.#exchangeForm(code));
     operations++;
-    meet(`late replay ${familyIsAlive(code.family) ? 'spared' : 'cut'}`);
-    await this.#look(code.family);
+    meet(`late replay ${isLive(code.grant) ? 'spared' : 'revoked'}`);
+    await this.#look(code.grant);
   }
 
   async #burst({ client, count, endpoint }: Of<'burst'>): Promise<void> {
@@ -509,42 +503,42 @@ class Run {
     operations += count - 1;
   }
 
-  /** From the beginning of the grants to their end, as the service itself does step by step. */
+  /** Sweeps all grants, as the service does step by step. */
   async #sweep(): Promise<void> {
     const before = this.#model.refreshTokens.length;
     const sweeper = new Sweeper(this.#service.app);
     while (!(await sweeper.step()));
     this.#model.sweep(this.#service.clock.ms);
-    if (this.#model.refreshTokens.length < before) meet('sweep forgot a family');
+    if (this.#model.refreshTokens.length < before) meet('sweep removed a grant');
   }
 
-  /** Sends a form to the service and to the model, and holds their answers against each other. */
+  /** Sends a form to the service and to the model, and compares the responses. */
   async #post(path: '/oauth/token' | '/oauth/revoke', form: Form): Promise<Expected> {
     const now = this.#service.clock.ms;
     const expected = path === '/oauth/token' ? this.#model.token(form, now) : this.#model.revoke(form, now);
-    const answer = await this.#service.post(path, form);
+    const response = await this.#service.post(path, form);
     const { learn, ...visible } = expected;
-    assert.deepEqual(seen(answer), { ...visible, ...(expected.limit && { outOf: this.#world.limit }) });
-    if (path === '/oauth/revoke' && answer.status === 200) assert.equal(answer.text, '{"revoked":true}');
-    if (answer.status === 429)
-      assert.equal(answer.headers.get('retry-after'), answer.headers.get('ratelimit-reset'));
+    assert.deepEqual(seen(response), { ...visible, ...(expected.limit && { outOf: this.#world.limit }) });
+    if (path === '/oauth/revoke' && response.status === 200) assert.equal(response.text, '{"revoked":true}');
+    if (response.status === 429)
+      assert.equal(response.headers.get('retry-after'), response.headers.get('ratelimit-reset'));
     if (!learn) return expected;
-    const { access_token, refresh_token, token_type, expires_in } = answer.body;
+    const { access_token, refresh_token, token_type, expires_in } = response.body;
     assert.deepEqual([token_type, expires_in], ['Bearer', 3600]);
     learn(access_token as string, refresh_token as string);
     this.#everyAccessToken.push(access_token as string);
     return expected;
   }
 
-  /** What became of a family is seen at once, before time hides it: by its newest access token and one before. */
-  async #look({ accessTokens }: Family): Promise<void> {
+  /** Checks the state of a grant at once, before it expires, with its last two access tokens. */
+  async #look({ accessTokens }: Grant): Promise<void> {
     for (const { text } of accessTokens.slice(-2)) await this.#probe(text);
   }
 
   async #probe(text: string): Promise<void> {
     const expected = this.#model.userinfo(text, this.#service.clock.ms);
-    const answer = await this.#service.userinfo(text);
-    const { status, body } = answer;
+    const response = await this.#service.userinfo(text);
+    const { status, body } = response;
     if (expected) assert.deepEqual({ status, body }, { status: 200, body: expected });
     else assert.deepEqual({ status, error: body.error }, { status: 401, error: 'invalid_token' });
     meet(`userinfo ${status}`);
@@ -556,12 +550,12 @@ class Run {
       code: code.text,
       redirect_uri: code.redirectUri,
       code_verifier: code.verifier,
-      ...this.#credentials(code.family.client, clientFlaw),
+      ...this.#credentials(code.grant.client, clientFlaw),
     };
   }
 
   #refreshForm(token: RefreshToken, clientFlaw = 'none'): Record<string, string> {
-    const credentials = this.#credentials(token.family.client, clientFlaw);
+    const credentials = this.#credentials(token.grant.client, clientFlaw);
     return { grant_type: 'refresh_token', refresh_token: token.text, ...credentials };
   }
 
@@ -589,7 +583,7 @@ class Run {
     return fromEnd<{ text: string }>(list, which)?.text ?? 'none';
   }
 
-  /** Nothing, something, and a real token with one character changed. */
+  /** Plain garbage, or a real token with one changed character. */
   #garbage(which: number): string {
     const real = this.#another('refresh', which);
     const index = real.length - 1 - (which % 20);
@@ -598,10 +592,10 @@ class Run {
   }
 }
 
-const familyIsAlive = (family: { accessTokens: readonly { state: string }[] }): boolean =>
-  family.accessTokens.some(({ state }) => state === 'active');
+const isLive = (grant: { accessTokens: readonly { state: string }[] }): boolean =>
+  grant.accessTokens.some(({ state }) => state === 'active');
 
-/** An answer in the words of the model. */
+/** A response in the terms of the model. */
 function seen({ status, headers, body }: Reply) {
   const limit = headers.get('ratelimit-limit');
   return {
@@ -619,18 +613,16 @@ function seen({ status, headers, body }: Reply) {
   };
 }
 
-function whereTo(answer: Reply, redirectUri: string): string {
-  const location = answer.headers.get('location');
-  if (location === null) return answer.status === 400 ? 'page' : `status ${answer.status}`;
+function whereTo(response: Reply, redirectUri: string): string {
+  const location = response.headers.get('location');
+  if (location === null) return response.status === 400 ? 'page' : `status ${response.status}`;
   if (location.startsWith('/login?')) return 'login';
   if (!location.startsWith(redirectUri)) return `elsewhere: ${location}`;
   const parameters = new URL(location).searchParams;
   return parameters.get('error') ?? (parameters.has('code') ? 'code' : 'nothing');
 }
 
-// ---- the test -------------------------------------------------------------------------------
-
-/** The limit as specified, where little else gets through, and one that never bites. */
+/** The default rate limit, which blocks most requests, and one that is never reached. */
 const LIMITS = [30, 1_000_000];
 let worlds: World[] = [];
 before(async () => {
@@ -645,7 +637,7 @@ const OUTCOMES = [
   ...['200', 'invalid_grant', 'invalid_client', 'invalid_request', 'rate_limit_exceeded'].map(
     (it) => `exchange ${it}`,
   ),
-  ...['cut', 'not quite right', 'long after'].map((it) => `exchange replayed, ${it}`),
+  ...['revoked', 'not quite right', 'long after'].map((it) => `exchange replayed, ${it}`),
   ...['200', 'narrowed', 'reused', 'invalid_grant', 'invalid_scope', 'invalid_client'].map(
     (it) => `refresh ${it}`,
   ),
@@ -653,8 +645,8 @@ const OUTCOMES = [
   ...['refresh 200', 'access 200', 'code 200', 'garbage 200', 'empty invalid_request'].map(
     (it) => `revoke ${it}`,
   ),
-  ...['late replay spared', 'late replay cut'],
-  ...['userinfo 200', 'userinfo 401', 'burst limited', 'sweep forgot a family'],
+  ...['late replay spared', 'late replay revoked'],
+  ...['userinfo 200', 'userinfo 401', 'burst limited', 'sweep removed a grant'],
 ];
 
 test(`the service and the model agree over ${OPERATIONS} operations`, async (t) => {
@@ -679,7 +671,7 @@ test(`the service and the model agree over ${OPERATIONS} operations`, async (t) 
   await fc.assert(property, {
     seed: SEED,
     numRuns: Math.ceil(OPERATIONS / 20),
-    // Far more than a run takes: it bounds the search for a shorter sequence after a failure.
+    // Far longer than a run: bounds the search for a shorter sequence after a failure.
     interruptAfterTimeLimit: 120_000 + 20 * OPERATIONS,
   });
   t.diagnostic(`${operations} operations, seed ${SEED}`);

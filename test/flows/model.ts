@@ -1,8 +1,7 @@
 /**
- * The protocol as the specification tells it, in plain objects: codes, and families as lists of
- * the tokens that were ever issued in them, each with a state. Nothing here is shared with src/ and
- * nothing is done the way it is done there (no generations, no sealing, no SQL), so that the two
- * can only agree by both being right.
+ * The protocol of docs/protocol.md in plain objects: codes, and grants as lists of all tokens ever issued, each with
+ * a state. It shares no code and no method with src/ (no generations, no signatures, no SQL), so the two agree only
+ * if both are correct.
  */
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -24,7 +23,7 @@ export type ModelClient = {
 };
 export type ModelUser = { id: string; email: string; name: string; createdAt: number; disabled: boolean };
 
-export type Family = {
+export type Grant = {
   client: ModelClient;
   user: ModelUser;
   scope: string[];
@@ -36,19 +35,19 @@ export type Code = Token & {
   verifier: string;
   redirectUri: string;
   state: 'issued' | 'used';
-  /** What it was bound to is forgotten by a rotation after its five minutes: then a replay cuts nothing. */
+  /** False after a rotation past its expiry, which forgets the binding: a replay then revokes nothing. */
   bindingKept: boolean;
 };
-type Token = { text: string; family: Family; expiresAt: number };
+type Token = { text: string; grant: Grant; expiresAt: number };
 export type RefreshToken = Token & { state: 'active' | 'consumed' | 'revoked' };
 export type AccessToken = Token & { state: 'active' | 'revoked'; scope: string[] };
 
 export type Form = Readonly<Record<string, string>>;
-/** What an answer must look like. `learn` takes in the tokens of an answer that issued some. */
+/** The expected response. `learn` adds the tokens that it issued to the model. */
 export type Expected = {
   status: number;
   error?: string;
-  /** The message says that the refresh token was already used. */
+  /** The description says that the refresh token was already used. */
   reused?: true;
   scope?: string;
   limit?: { remaining: number; reset: number };
@@ -71,24 +70,24 @@ export class Model {
     this.#limit = limit;
   }
 
-  /** What the browser of a signed-in user gets: a code, an error for the client, a page or the sign-in form. */
-  authorize(client: ModelClient, user: ModelUser, asked: string | undefined, decision: string): string {
+  /** The result in the browser of a signed-in user: a code, an error redirect, a page or the sign-in form. */
+  authorize(client: ModelClient, user: ModelUser, requested: string | undefined, decision: string): string {
     if (client.disabled) return 'page';
-    const scope = asked === undefined ? client.scope : words(asked);
+    const scope = requested === undefined ? client.scope : words(requested);
     if (scope.some((name) => !client.scope.includes(name))) return 'invalid_scope';
     if (user.disabled) return 'login';
     return decision === 'allow' ? 'code' : 'access_denied';
   }
 
   consented(
-    grant: Pick<Family, 'client' | 'user' | 'scope'>,
+    consent: Pick<Grant, 'client' | 'user' | 'scope'>,
     issued: Pick<Code, 'text' | 'redirectUri' | 'verifier'>,
     now: number,
   ): void {
-    const family: Partial<Family> = { ...grant, refreshTokens: [], accessTokens: [] };
+    const grant: Partial<Grant> = { ...consent, refreshTokens: [], accessTokens: [] };
     const fresh = { state: 'issued', bindingKept: true, expiresAt: now + CODE_LIFE } as const;
-    family.code = { ...issued, ...fresh, family: family as Family };
-    this.codes.push(family.code);
+    grant.code = { ...issued, ...fresh, grant: grant as Grant };
+    this.codes.push(grant.code);
   }
 
   token(form: Form, now: number): Expected {
@@ -107,21 +106,21 @@ export class Model {
   }
 
   revoke(form: Form, now: number): Expected {
-    const act = (client: ModelClient) => {
+    const handle = (client: ModelClient) => {
       const refreshToken = this.refreshTokens.find(({ text }) => text === form.token);
-      if (refreshToken?.family.client === client) cut(refreshToken.family);
+      if (refreshToken?.grant.client === client) revokeGrant(refreshToken.grant);
       const accessToken = this.accessTokens.find(({ text }) => text === form.token);
-      if (accessToken?.family.client === client) accessToken.state = 'revoked';
+      if (accessToken?.grant.client === client) accessToken.state = 'revoked';
       return { status: 200 };
     };
-    return this.#counted(form, now, () => this.#asClient(form, ['token'], act));
+    return this.#counted(form, now, () => this.#asClient(form, ['token'], handle));
   }
 
-  /** The profile behind an access token, or undefined where the answer is 401 invalid_token. */
+  /** The claims of an access token, or undefined for 401 invalid_token. */
   userinfo(text: string, now: number): Record<string, unknown> | undefined {
     const token = this.accessTokens.find((one) => one.text === text);
     if (token?.state !== 'active' || now >= token.expiresAt) return undefined;
-    const { user, client } = token.family;
+    const { user, client } = token.grant;
     if (user.disabled || client.disabled) return undefined;
     const profile = { name: user.name, updated_at: Math.floor(user.createdAt / SECOND) };
     return {
@@ -131,84 +130,84 @@ export class Model {
     };
   }
 
-  /** A family is forgotten an hour after its last refresh token expired: what is left of it is then unknown. */
+  /** A grant is removed an hour after its last refresh token expired; its credentials are then unknown. */
   sweep(now: number): void {
-    const gone = ({ family: { code, refreshTokens } }: { family: Family }) =>
+    const gone = ({ grant: { code, refreshTokens } }: { grant: Grant }) =>
       (refreshTokens.at(-1) ?? code).expiresAt + ACCESS_LIFE <= now;
     this.codes = this.codes.filter((code) => !gone(code));
     this.refreshTokens = this.refreshTokens.filter((token) => !gone(token));
     this.accessTokens = this.accessTokens.filter((token) => !gone(token));
   }
 
-  /** When the client's window of the rate limit ends; the past when there is none. */
+  /** The end of the client's rate-limit window; in the past when there is none. */
   windowEnd(clientId: string): number {
     return (this.#windows.get(clientId)?.start ?? 0) + WINDOW;
   }
 
-  #counted(form: Form, now: number, act: () => Expected): Expected {
-    if (!form.client_id) return act();
+  #counted(form: Form, now: number, handle: () => Expected): Expected {
+    if (!form.client_id) return handle();
     let window = this.#windows.get(form.client_id);
     if (!window || now >= window.start + WINDOW) window = { start: now, count: 0 };
     this.#windows.set(form.client_id, window);
     window.count++;
     const remaining = Math.max(0, this.#limit - window.count);
     const limit = { remaining, reset: Math.ceil((window.start + WINDOW - now) / SECOND) };
-    return { ...(window.count > this.#limit ? refuse('rate_limit_exceeded', 429) : act()), limit };
+    return { ...(window.count > this.#limit ? refuse('rate_limit_exceeded', 429) : handle()), limit };
   }
 
-  #asClient(form: Form, required: string[], act: (client: ModelClient) => Expected): Expected {
+  #asClient(form: Form, required: string[], handle: (client: ModelClient) => Expected): Expected {
     const missing = [...required, 'client_id', 'client_secret'].some((name) => !form[name]);
     if (missing) return refuse('invalid_request');
     const client = this.clients.find(({ id }) => id === form.client_id);
-    const proven = client?.secret === form.client_secret && !client?.disabled;
-    return client && proven ? act(client) : refuse('invalid_client', 401);
+    const authenticated = client?.secret === form.client_secret && !client?.disabled;
+    return client && authenticated ? handle(client) : refuse('invalid_client', 401);
   }
 
   #exchange(client: ModelClient, form: Form, now: number): Expected {
     const code = this.codes.find(({ text }) => text === form.code);
     if (!code) return refuse('invalid_grant');
-    const { family, redirectUri, verifier } = code;
+    const { grant, redirectUri, verifier } = code;
     const matches =
-      family.client === client && redirectUri === form.redirect_uri && verifier === form.code_verifier;
-    if (code.state === 'used' && matches && code.bindingKept) cut(family);
-    if (code.state === 'used' || !matches || now >= code.expiresAt || family.user.disabled)
+      grant.client === client && redirectUri === form.redirect_uri && verifier === form.code_verifier;
+    if (code.state === 'used' && matches && code.bindingKept) revokeGrant(grant);
+    if (code.state === 'used' || !matches || now >= code.expiresAt || grant.user.disabled)
       return refuse('invalid_grant');
     code.state = 'used';
-    return this.#issue(family, family.scope, now);
+    return this.#issue(grant, grant.scope, now);
   }
 
   #refresh(client: ModelClient, form: Form, now: number): Expected {
     const token = this.refreshTokens.find(({ text }) => text === form.refresh_token);
     if (!token) return refuse('invalid_grant');
-    const { family } = token;
+    const { grant } = token;
     if (token.state === 'consumed') {
-      cut(family);
+      revokeGrant(grant);
       return { ...refuse('invalid_grant'), reused: true };
     }
-    const active = token.state === 'active' && now < token.expiresAt && !family.user.disabled;
-    if (family.client !== client || !active) return refuse('invalid_grant');
-    const asked = form.scope ? words(form.scope) : family.scope;
-    if (asked.some((name) => !family.scope.includes(name))) return refuse('invalid_scope');
+    const active = token.state === 'active' && now < token.expiresAt && !grant.user.disabled;
+    if (grant.client !== client || !active) return refuse('invalid_grant');
+    const requested = form.scope ? words(form.scope) : grant.scope;
+    if (requested.some((name) => !grant.scope.includes(name))) return refuse('invalid_scope');
     token.state = 'consumed';
-    if (now >= family.code.expiresAt) family.code.bindingKept = false;
-    return this.#issue(family, asked, now);
+    if (now >= grant.code.expiresAt) grant.code.bindingKept = false;
+    return this.#issue(grant, requested, now);
   }
 
-  #issue(family: Family, asked: readonly string[], now: number): Expected {
-    const scope = SCOPES.filter((name) => asked.includes(name));
+  #issue(grant: Grant, requested: readonly string[], now: number): Expected {
+    const scope = SCOPES.filter((name) => requested.includes(name));
     const learn = (access: string, refresh: string) => {
-      const active = { family, state: 'active' } as const;
+      const active = { grant, state: 'active' } as const;
       const accessToken = { ...active, text: access, scope, expiresAt: now + ACCESS_LIFE };
       const refreshToken = { ...active, text: refresh, expiresAt: now + REFRESH_LIFE };
-      for (const list of [family.accessTokens, this.accessTokens]) list.push(accessToken);
-      for (const list of [family.refreshTokens, this.refreshTokens]) list.push(refreshToken);
+      for (const list of [grant.accessTokens, this.accessTokens]) list.push(accessToken);
+      for (const list of [grant.refreshTokens, this.refreshTokens]) list.push(refreshToken);
     };
     return { status: 200, scope: scope.join(' '), learn };
   }
 }
 
-/** Every token of the family becomes invalid. A consumed one stays known as consumed. */
-function cut(family: Family): void {
-  for (const token of family.refreshTokens) if (token.state === 'active') token.state = 'revoked';
-  for (const token of family.accessTokens) token.state = 'revoked';
+/** Makes every token of the grant invalid. A used refresh token stays recognizable as used. */
+function revokeGrant(grant: Grant): void {
+  for (const token of grant.refreshTokens) if (token.state === 'active') token.state = 'revoked';
+  for (const token of grant.accessTokens) token.state = 'revoked';
 }

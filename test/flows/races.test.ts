@@ -31,7 +31,7 @@ async function rounds(work: (round: number) => Promise<void>): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) await work(round);
 }
 
-/** The one that succeeded; every other one is a refusal of the kind expected. */
+/** Returns the only success; every other reply is the expected error. */
 function onlyWinner(replies: readonly Reply[], message?: RegExp): Tokens {
   const winners = replies.filter(({ status }) => status === 200);
   assert.equal(winners.length, 1, `${winners.length} of ${replies.length} succeeded`);
@@ -51,14 +51,14 @@ async function assertDead(tokens: Pick<Tokens, 'access_token' | 'refresh_token'>
   assert.deepEqual([refreshed.status, refreshed.body.error], [400, 'invalid_grant']);
 }
 
-test(`${AT_ONCE} exchanges of one code at once: one succeeds, and what it got is cut`, () =>
+test(`${AT_ONCE} exchanges of one code at once: one succeeds, and its grant is revoked`, () =>
   rounds(async () => {
     const issued = await service.authorize(client, visitor);
     const replies = await together(AT_ONCE, () => service.exchange(client, issued));
     await assertDead(onlyWinner(replies));
   }));
 
-test(`${AT_ONCE} refreshes of one token at once: one succeeds, and the whole family is cut`, () =>
+test(`${AT_ONCE} refreshes of one token at once: one succeeds, and the grant is revoked`, () =>
   rounds(async () => {
     const first = await service.tokens(client, visitor);
     const replies = await together(AT_ONCE, () => service.refresh(client, first.refresh_token));
@@ -67,7 +67,7 @@ test(`${AT_ONCE} refreshes of one token at once: one succeeds, and the whole fam
     assert.equal(profile.status, 401);
   }));
 
-test('a wrong exchange beside the right one changes nothing for it', () =>
+test('a wrong exchange does not affect a concurrent correct one', () =>
   rounds(async () => {
     const issued = await service.authorize(client, visitor);
     const wrong = { ...issued, verifier: newVerifier() };
@@ -77,11 +77,11 @@ test('a wrong exchange beside the right one changes nothing for it', () =>
     assert.equal((await service.refresh(client, tokens.refresh_token)).status, 200);
   }));
 
-test('a refresh beside a revocation: once the revocation is confirmed nothing of the family works', () =>
+test('a refresh during a revocation: once the revocation is confirmed, no token of the grant works', () =>
   rounds(async (round) => {
     const first = await service.tokens(client, visitor);
     const refreshing = service.refresh(client, first.refresh_token);
-    // Either may reach the service first, and a second refresh beside them makes the reuse race too.
+    // Either may arrive first. A second refresh makes the reuse detection race as well.
     const second = round % 2 === 0 ? service.refresh(client, first.refresh_token) : undefined;
     const revoked = await service.revoke(client, first.refresh_token);
     assert.deepEqual([revoked.status, revoked.text], [200, '{"revoked":true}']);
@@ -91,7 +91,7 @@ test('a refresh beside a revocation: once the revocation is confirmed nothing of
     }
   }));
 
-test('a chain of refreshes ends with a revocation of any of its tokens, wherever it is by then', () =>
+test('refreshes in a row end when any of their tokens is revoked, at any point', () =>
   rounds(async (round) => {
     const first = await service.tokens(client, visitor);
     const issued: Tokens[] = [first];
@@ -116,7 +116,7 @@ test('a chain of refreshes ends with a revocation of any of its tokens, wherever
     for (const { access_token } of issued) assert.equal((await service.userinfo(access_token)).status, 401);
   }));
 
-test('an access token revoked while it is being used is refused as soon as that is confirmed', () =>
+test('an access token in use is refused as soon as its revocation is confirmed', () =>
   rounds(async () => {
     const tokens = await service.tokens(client, visitor);
     const using = together(5, () => service.userinfo(tokens.access_token));
@@ -126,7 +126,7 @@ test('an access token revoked while it is being used is refused as soon as that 
     for (const { status } of await using) assert.ok(status === 200 || status === 401);
   }));
 
-test('consent sent many times at once makes one code, and it can be exchanged once', () =>
+test('a consent form posted many times at once issues one code, which works once', () =>
   rounds(async () => {
     const verifier = newVerifier();
     const page = await visitor.get(authorizePath(client, verifier));
@@ -143,13 +143,13 @@ test('consent sent many times at once makes one code, and it can be exchanged on
     const exchanged = await service.exchange(client, { code: code!, verifier });
     assert.equal(exchanged.status, 200);
 
-    // The form again, now that its code is used: the screen is shown anew, and no code is given.
+    // The form again, after its code was used: the screen is shown again, and no code is issued.
     const late = await visitor.post('/oauth/authorize', form);
     assert.match(late.headers.get('location')!, /^\/oauth\/authorize\?/);
     assert.equal((await service.userinfo(String(exchanged.body.access_token))).status, 200);
   }));
 
-test('an application disabled while its refreshes run gets none that began after', () =>
+test('an application disabled during refreshes gets no tokens from requests sent afterwards', () =>
   rounds(async () => {
     const own = await service.createClient();
     const tokens = await service.tokens(own, visitor);

@@ -19,7 +19,7 @@ import {
   Visitor,
 } from '../support/service.ts';
 
-/** One life with everything in it, and afterwards whatever somebody could carry away. */
+/** Uses every feature once, then searches all files for secrets. */
 const EMAIL = 'ada@example.com';
 const PASSWORDS = ['first correct horse', 'second battery staple', 'a wrong guess at it'];
 const REDIRECT_URI = 'https://client.example/callback';
@@ -33,7 +33,7 @@ const settings = {
   POSTERN_LOG_LEVEL: 'trace',
 };
 
-/** Every secret that was ever in play, by what it is. */
+/** Every secret that was ever used, by its description. */
 const secrets = new Map<string, string>();
 let count = 0;
 function secret<T extends string>(what: string, text: T): T {
@@ -44,18 +44,18 @@ function secret<T extends string>(what: string, text: T): T {
 let postern: PosternProcess;
 let masterSecret: string;
 let client: TestClient;
-/** These are alive to the end; nothing that a thief tries may touch them. */
+/** Valid to the end: no attempt of a thief may affect them. */
 let live: Tokens;
 let unusedCode: { code: string; verifier: string };
 
-/** The database's files as they were while the service ran, by their endings; and all that it ever wrote. */
+/** The database files of the running service by suffix, and its complete log. */
 const stolen = new Map<string, Buffer>();
 let log: string;
 
 before(async () => {
   postern = await PosternProcess.start(settings);
   masterSecret = secret('the key', readFileSync(join(data, 'secret'), 'utf8').trim());
-  await liveALife();
+  await useEveryFeature();
   for (const ending of ['', '-wal', '-shm']) stolen.set(ending, readFileSync(databasePath + ending));
   const { code, stdout, stderr } = await postern.stop();
   assert.equal(code, 0);
@@ -74,7 +74,7 @@ async function command(args: readonly string[], input = ''): Promise<Record<stri
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
-async function liveALife(): Promise<void> {
+async function useEveryFeature(): Promise<void> {
   const [first, second, wrong] = PASSWORDS.map((text) => secret('a password', text)) as [
     string,
     string,
@@ -106,7 +106,7 @@ async function liveALife(): Promise<void> {
   const tokens = await connect(visitor);
   const refreshed = await refresh(tokens);
   await refresh(refreshed, { scope: 'email' });
-  // A reuse, which cuts that family, and a replayed code, which cuts another.
+  // A reused refresh token and a replayed code, which revoke one grant each.
   assert.equal((await postern.refresh(client, tokens.refresh_token)).status, 400);
   const replayed = await authorize(visitor);
   keep(await postern.post('/oauth/token', exchangeForm(client, replayed)));
@@ -119,7 +119,7 @@ async function liveALife(): Promise<void> {
   await postern.revoke(client, revoked.access_token);
   await postern.revoke(client, revoked.refresh_token);
 
-  // Secrets where they do not belong, as careless clients send them.
+  // Secrets in wrong places, as careless clients send them.
   const astray = await connect(visitor);
   await postern.get(`/oauth/userinfo?access_token=${astray.access_token}`);
   await postern.get(`/nowhere/${astray.access_token}?token=${astray.refresh_token}`);
@@ -132,7 +132,7 @@ async function liveALife(): Promise<void> {
   await postern.post('/oauth/revoke', { token: astray.access_token }, { authorization: `Basic ${basic}` });
   secret('Basic credentials', basic);
 
-  // A new password ends the session; a new client secret takes over at once.
+  // A new password ends the session; without an overlap only the new client secret works.
   await command(['users', 'set-password', EMAIL, '--password', '-'], `${second}\n`);
   const page = await visitor.get(authorizePath(client, newVerifier()));
   assert.match(page.headers.get('location') ?? '', /^\/login/);
@@ -145,7 +145,7 @@ async function liveALife(): Promise<void> {
   live = await refresh(await connect(visitor));
   unusedCode = await authorize(visitor);
 
-  // Unforeseen errors are logged with their details.
+  // Unexpected errors are logged with details.
   renameSync(databasePath, `${databasePath}.parked`);
   assert.equal((await postern.refresh(client, live.refresh_token)).status, 500);
   assert.equal((await postern.exchange(client, unusedCode)).status, 500);
@@ -161,8 +161,8 @@ async function authorize(visitor: Visitor): Promise<{ code: string; verifier: st
   const shown = await visitor.get(authorizePath(client, verifier, { state }));
   const fields = hiddenFields(shown.text);
   for (const value of Object.values(fields)) secret('a form’s signature', value.split('.').at(-1)!);
-  const answer = await visitor.post('/oauth/authorize', { ...fields, decision: 'allow' });
-  const code = new URL(answer.headers.get('location')!).searchParams.get('code')!;
+  const response = await visitor.post('/oauth/authorize', { ...fields, decision: 'allow' });
+  const code = new URL(response.headers.get('location')!).searchParams.get('code')!;
   return { code: secret('a code', code), verifier };
 }
 
@@ -188,11 +188,9 @@ const connect = async (visitor: Visitor): Promise<Tokens> =>
 const refresh = async (tokens: Tokens, changes: Record<string, string> = {}): Promise<Tokens> =>
   keep(await postern.post('/oauth/token', refreshForm(client, tokens.refresh_token, changes)));
 
-// ---- what a thief finds ---------------------------------------------------------------------
-
 const TAG_LENGTH = 22;
 
-/** A secret in every spelling in which it could lie about. */
+/** Every encoding in which a secret could be stored. */
 function spellings(text: string): Map<string, Buffer> {
   const parts = new Map([['itself', text]]);
   const body = text.replace(/^postern_[a-z]+_/, '');
@@ -228,17 +226,17 @@ function assertClean(where: string, bytes: Buffer): void {
 }
 
 describe('a stolen database', () => {
-  test('its files hold no secret in plain', () => {
+  test('contains no secret in plain text', () => {
     assert.ok(secrets.size > 40);
     const all = Buffer.concat([...stolen.values()]);
-    // What is no secret is found, so the search itself works; and of a session there is the hash.
+    // Public values are found, so the search works; a session is stored as a hash.
     assert.ok(all.includes(EMAIL) && all.includes(client.clientId));
     const session = [...secrets].findLast(([what]) => what.startsWith('the cookie postern_session'))![1];
     assert.ok(all.includes(createHash('sha256').update(session).digest('hex')));
     for (const [ending, bytes] of stolen) assertClean(`postern.db${ending}`, bytes);
   });
 
-  test('nothing in its rows opens anything, nor can a credential be made from them', {
+  test('has no value that works as a credential or as a key for one', {
     timeout: 120_000,
   }, async () => {
     const { values, grant } = readAll();
@@ -246,7 +244,7 @@ describe('a stolen database', () => {
     const cookie = (text: string) => ({ cookie: `postern_session=${text}; postern_browser=${text}` });
     const path = authorizePath(client, newVerifier());
 
-    /** A thief who even has a client's credentials. */
+    /** The thief also has a client's credentials. */
     const refused = {
       access: async (text: string) => {
         const { status } = await postern.userinfo(text);
@@ -280,7 +278,7 @@ describe('a stolen database', () => {
     const withChallenge = await postern.exchange(client, { ...unusedCode, verifier: challenge });
     assert.equal(withChallenge.body.error, 'invalid_grant');
 
-    // Sealed with whatever could be a key: empty, every value, and what is derived from it as the service derives.
+    // Signed with every possible key: empty, each stored value, and the keys derived from them.
     for (const value of ['', ...values]) {
       for (const key of [Buffer.from(value), deriveSigningKey(Buffer.from(value), 1)]) {
         await refused.access(forge('access', grant, key));
@@ -288,14 +286,14 @@ describe('a stolen database', () => {
         await refused.code(forge('code', grant, key));
       }
     }
-    // The same with the real key is what the service issued, so the forgery is well made but for the key.
+    // With the real key the forgery equals the issued token, so only the key was wrong.
     assert.equal(forge('refresh', grant, deriveSigningKey(Buffer.from(masterSecret), 1)), live.refresh_token);
     assert.equal((await postern.userinfo(live.access_token)).status, 200);
     keep(await postern.refresh(client, live.refresh_token));
     assert.equal((await postern.exchange(client, unusedCode)).status, 200);
   });
 
-  test('a stored password hash is no password', async () => {
+  test('has password hashes that do not work as passwords', async () => {
     const { values } = readAll();
     const hashes = values.filter((value) => value.startsWith('$argon2id$'));
     // The user's password and the fingerprint of the service's secret.
@@ -306,7 +304,7 @@ describe('a stolen database', () => {
     assert.equal((await visitor.signIn('/login', PASSWORDS[1])).status, 303);
   });
 
-  test('the log is as clean, and tells what happened', () => {
+  test('comes with a log that has no secrets either, but every event', () => {
     assert.match(log, /"path":"\/oauth\/token","status":200/);
     assert.match(log, /"status":500/);
     assert.match(log, /DatabaseUnavailable/);
@@ -319,7 +317,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 
 type Grant = { user_id: string; id: string; generation: number };
 
-/** Every value of every row, from a copy as a thief has it; and the row of the live tokens' grant. */
+/** Every value of every row of the stolen copy, and the row of the live tokens' grant. */
 function readAll(): { values: string[]; grant: Grant } {
   const copy = join(folder, 'stolen.db');
   for (const [ending, bytes] of stolen) writeFileSync(copy + ending, bytes);
@@ -342,7 +340,7 @@ function readAll(): { values: string[]; grant: Grant } {
   }
 }
 
-/** A credential as the service signs it (docs/decisions), written out once more here. */
+/** An independent implementation of the credential format (decision 003). */
 function forge(kind: 'access' | 'refresh' | 'code', grant: Grant, key: Buffer): string {
   const { byte, prefix } = {
     code: { byte: 1, prefix: 'postern_code_' },

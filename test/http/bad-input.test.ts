@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { connect, somebody } from '../support/connected.ts';
 import { rawRequest } from '../support/raw-request.ts';
 import {
-  assertAlive,
   assertError,
   assertInvalidClient,
   assertInvalidGrant,
@@ -12,6 +11,7 @@ import {
   assertNotCached,
   assertRevoked,
   assertTokens,
+  assertTokensWork,
   basic,
 } from '../support/responses.ts';
 import { exchangeForm, type Reply, refreshForm, Service } from '../support/service.ts';
@@ -26,7 +26,7 @@ const FORM = 'Content-Type: application/x-www-form-urlencoded';
 const JSON_TYPE = 'Content-Type: application/json';
 
 type Form = Readonly<Record<string, string>>;
-/** A request that would succeed, and the proof that nothing came of it so far. */
+/** A request that would succeed, and a check that it has had no effect yet. */
 type Subject = { readonly path: string; readonly form: Form; readonly assertUntouched: () => Promise<void> };
 
 const subjects: Readonly<Record<string, () => Promise<Subject>>> = {
@@ -44,7 +44,7 @@ const subjects: Readonly<Record<string, () => Promise<Subject>>> = {
     return {
       path: '/oauth/token',
       form: refreshForm(client, tokens.refresh_token),
-      assertUntouched: async () => void (await assertAlive(service, client, tokens)),
+      assertUntouched: async () => void (await assertTokensWork(service, client, tokens)),
     };
   },
   async revoke() {
@@ -53,7 +53,7 @@ const subjects: Readonly<Record<string, () => Promise<Subject>>> = {
     return {
       path: '/oauth/revoke',
       form: { token: tokens.refresh_token, client_id, client_secret },
-      assertUntouched: async () => void (await assertAlive(service, client, tokens)),
+      assertUntouched: async () => void (await assertTokensWork(service, client, tokens)),
     };
   },
 };
@@ -64,7 +64,7 @@ const post = (path: string, type: string, body: string | Buffer): Promise<Reply>
 
 type Spoilt = readonly [type: string, body: string | Buffer];
 
-/** Malformed as a whole: each would succeed but for what its name says. */
+/** Malformed bodies: each would succeed without the fault in its name. */
 const malformed: Readonly<Record<string, (form: Form) => Spoilt>> = {
   'an unknown parameter twice': (form) => [FORM, `${encoded(form)}&x=1&x=2`],
   'an empty parameter twice': (form) => [FORM, `${encoded(form)}&x=&x=`],
@@ -127,7 +127,7 @@ for (const [name, create] of Object.entries(subjects)) {
       });
     }
 
-    test('any of its parameters twice, the same or not', async () => {
+    test('any parameter repeated, with the same value or another', async () => {
       const { path, form, assertUntouched } = await create();
       for (const [parameter, value] of Object.entries(form)) {
         const again = new URLSearchParams({ [parameter]: value });
@@ -137,7 +137,7 @@ for (const [name, create] of Object.entries(subjects)) {
       await assertUntouched();
     });
 
-    test('any of its parameters not a string in JSON', async () => {
+    test('any parameter that is not a string in JSON', async () => {
       const { path, form, assertUntouched } = await create();
       for (const [parameter, value] of Object.entries(form)) {
         for (const wrong of [[value], { value }]) {
@@ -148,7 +148,7 @@ for (const [name, create] of Object.entries(subjects)) {
     });
   });
 
-  describe(`${name}: what looks odd but is right`, () => {
+  describe(`${name}: unusual but valid`, () => {
     const right: Readonly<Record<string, (form: Form) => Spoilt>> = {
       'separators too many': (form) => [FORM, `&&${encoded(form)}&&`],
       'every character percent-encoded': (form) => [FORM, encodeAll(form)],
@@ -181,8 +181,8 @@ for (const [name, create] of Object.entries(subjects)) {
       test(rule, async () => {
         const { path, form } = await create();
         const [type, body] = dress(form);
-        const answer = await post(path, type, body);
-        assert.equal(answer.status, 200, answer.text);
+        const response = await post(path, type, body);
+        assert.equal(response.status, 200, response.text);
       });
     }
   });
@@ -200,15 +200,15 @@ for (const [name, create] of Object.entries(subjects)) {
       await assertUntouched();
     });
 
-    test('a body that comes in pieces and says no length', async () => {
+    test('a chunked body without a length', async () => {
       const { path, form, assertUntouched } = await create();
       const head = [`POST ${path} HTTP/1.1`, FORM, 'Transfer-Encoding: chunked'];
-      const answer = await rawRequest(service, head, `${encoded(form)}&x=`.padEnd(70_000, 'x'));
-      assertError(answer, 413, 'invalid_request');
+      const response = await rawRequest(service, head, `${encoded(form)}&x=`.padEnd(70_000, 'x'));
+      assertError(response, 413, 'invalid_request');
       await assertUntouched();
     });
 
-    test('a length that nobody would send', async () => {
+    test('an absurd Content-Length', async () => {
       const { path, assertUntouched } = await create();
       const head = [`POST ${path} HTTP/1.1`, FORM, 'Content-Length: 999999999999'];
       assertError(await rawRequest(service, head), 413, 'invalid_request');
@@ -217,14 +217,14 @@ for (const [name, create] of Object.entries(subjects)) {
   });
 }
 
-describe('at the address of a page, what cannot be read is answered with a page that repeats nothing', () => {
-  function assertPage(answer: Reply, status: number): void {
-    assert.equal(answer.status, status, answer.text);
-    assert.match(answer.headers.get('content-type')!, /^\s*text\/html/);
-    assert.match(answer.headers.get('content-security-policy')!, /default-src 'none'/);
-    assert.match(answer.text, /<h1>This could not be taken<\/h1>/);
-    assert.doesNotMatch(answer.text, /MARK4711/);
-    assertNotCached(answer);
+describe('at the address of a page, an unreadable request gets a page that repeats no input', () => {
+  function assertPage(response: Reply, status: number): void {
+    assert.equal(response.status, status, response.text);
+    assert.match(response.headers.get('content-type')!, /^\s*text\/html/);
+    assert.match(response.headers.get('content-security-policy')!, /default-src 'none'/);
+    assert.match(response.text, /<h1>This could not be taken<\/h1>/);
+    assert.doesNotMatch(response.text, /MARK4711/);
+    assertNotCached(response);
   }
 
   for (const path of ['/login', '/logout', '/signup', '/oauth/authorize', '/account/profile']) {
@@ -232,7 +232,7 @@ describe('at the address of a page, what cannot be read is answered with a page 
       assertPage(await post(path, FORM, 'x=MARK4711'.padEnd(64 * 1024 + 1, 'x')), 413);
     });
 
-    test(`${path} with more that cannot be decoded: 400`, async () => {
+    test(`${path} with a suffix that cannot be decoded: 400`, async () => {
       assertPage(await rawRequest(service, [`GET ${path}/%ZZMARK4711 HTTP/1.1`]), 400);
     });
   }
@@ -247,7 +247,7 @@ const encodeAll = (form: Form): string => {
 };
 
 describe('a NUL', () => {
-  test('in a parameter makes it another value, never an error of the service', async () => {
+  test('in a parameter makes it a different value, never a server error', async () => {
     const { path, form, assertUntouched } = await subjects.exchange!();
     for (const [parameter, assertRefused] of [
       ['code', assertInvalidGrant],
@@ -288,37 +288,37 @@ describe('a method that is not allowed: 405 with Allow', () => {
   for (const [path, allow] of paths) {
     for (const method of [...unusual, ...['GET', 'HEAD', 'POST'].filter((one) => !allow.includes(one))]) {
       test(`${method} ${path}`, async () => {
-        const answer = await rawRequest(service, [`${method} ${path}?x=y HTTP/1.1`]);
-        assert.equal(answer.status, 405, answer.text);
-        assert.equal(answer.headers.get('allow'), allow);
-        assertNotCached(answer);
-        if (method !== 'HEAD') assertError(answer, 405, 'invalid_request');
+        const response = await rawRequest(service, [`${method} ${path}?x=y HTTP/1.1`]);
+        assert.equal(response.status, 405, response.text);
+        assert.equal(response.headers.get('allow'), allow);
+        assertNotCached(response);
+        if (method !== 'HEAD') assertError(response, 405, 'invalid_request');
       });
     }
   }
 
   for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'QUERY']) {
-    test(`${method}: the method is looked at before the body`, async () => {
+    test(`${method}: the method is checked before the body`, async () => {
       for (const [head, body] of [
         [[], 'x'],
         [['Content-Type: ;;'], 'x'],
         [[FORM], 'x'.repeat(70_000)],
       ] as const) {
-        const answer = await rawRequest(service, [`${method} /oauth/token HTTP/1.1`, ...head], body);
-        assertError(answer, 405, 'invalid_request');
-        assert.equal(answer.headers.get('allow'), 'POST');
+        const response = await rawRequest(service, [`${method} /oauth/token HTTP/1.1`, ...head], body);
+        assertError(response, 405, 'invalid_request');
+        assert.equal(response.headers.get('allow'), 'POST');
       }
     });
   }
 
-  test('HEAD of the token endpoint is no way to ask it', async () => {
+  test('HEAD of the token endpoint', async () => {
     const { path, form, assertUntouched } = await subjects.exchange!();
-    const answer = await rawRequest(service, [`HEAD ${path} HTTP/1.1`, FORM], encoded(form));
-    assert.equal(answer.status, 405);
+    const response = await rawRequest(service, [`HEAD ${path} HTTP/1.1`, FORM], encoded(form));
+    assert.equal(response.status, 405);
     await assertUntouched();
   });
 
-  test('a method override is not looked at', async () => {
+  test('a method override is ignored', async () => {
     const { path, form, assertUntouched } = await subjects.revoke!();
     const head = [`PUT ${path}?_method=POST HTTP/1.1`, FORM, 'X-HTTP-Method-Override: POST'];
     assertError(await rawRequest(service, head, encoded(form)), 405, 'invalid_request');
@@ -326,7 +326,7 @@ describe('a method that is not allowed: 405 with Allow', () => {
   });
 });
 
-describe('a head that no client would send is refused, never with a 5xx', () => {
+describe('headers that no client would send are refused, never with a 5xx', () => {
   const heads: Readonly<Record<string, readonly string[]>> = {
     'a method that does not exist': ['FOO /oauth/token HTTP/1.1'],
     'a header of 100 kB': ['POST /oauth/token HTTP/1.1', `X-Large: ${'x'.repeat(100_000)}`],
@@ -369,7 +369,7 @@ describe('a head that no client would send is refused, never with a 5xx', () => 
   });
 });
 
-describe('anything at all is answered in JSON with an error, and never with a 5xx', () => {
+describe('random input gets an error in JSON, never a 5xx', () => {
   let open: Service;
   before(async () => {
     open = await Service.start({ POSTERN_RATE_LIMIT: '1000000' });
@@ -403,10 +403,10 @@ describe('anything at all is answered in JSON with an error, and never with a 5x
     fc.string({ unit: 'grapheme', maxLength: 40 }),
   );
 
-  function assertAnswered(answer: Reply): void {
-    assert.ok(answer.status < 500, `${answer.status} ${answer.text}`);
-    assert.ok(typeof answer.body.error === 'string' || answer.body.revoked === true, answer.text);
-    assertNotCached(answer);
+  function assertAnswered(response: Reply): void {
+    assert.ok(response.status < 500, `${response.status} ${response.text}`);
+    assert.ok(typeof response.body.error === 'string' || response.body.revoked === true, response.text);
+    assertNotCached(response);
   }
 
   test('random bytes', async () => {
@@ -448,7 +448,7 @@ describe('anything at all is answered in JSON with an error, and never with a 5x
     );
   });
 
-  test('parameters of an authenticated application with values of any kind, and its tokens live', async () => {
+  test('random values from an authenticated application do not affect its tokens', async () => {
     const { client, tokens } = await connect(open);
     const authorization = basic(client.clientId, client.clientSecret);
     const values = fc.oneof(
@@ -471,19 +471,19 @@ describe('anything at all is answered in JSON with an error, and never with a 5x
     assertTokens(await open.refresh(client, tokens.refresh_token));
   });
 
-  test('no application and no secret of random parameters is let in', async () => {
+  test('random credentials never authenticate', async () => {
     await fc.assert(
       fc.asyncProperty(path, fc.dictionary(parameter, text, { noNullPrototype: true }), async (to, sent) => {
-        const answer = await open.post(to, sent);
-        assertAnswered(answer);
-        assert.ok(answer.status >= 400, answer.text);
+        const response = await open.post(to, sent);
+        assertAnswered(response);
+        assert.ok(response.status >= 400, response.text);
       }),
       { numRuns: 150 },
     );
   });
 });
 
-test('after all of it a token is still revoked as ever', async () => {
+test('a valid revocation works in the same service', async () => {
   const { client, tokens } = await connect(service);
   assertRevoked(await service.revoke(client, tokens.refresh_token));
 });

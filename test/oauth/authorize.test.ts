@@ -5,7 +5,7 @@ import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
 import { somebody } from '../support/connected.ts';
 import { rawRequest } from '../support/raw-request.ts';
-import { assertAlive, assertInvalidToken, assertNotCached, assertTokens } from '../support/responses.ts';
+import { assertInvalidToken, assertNotCached, assertTokens, assertTokensWork } from '../support/responses.ts';
 import {
   authorizePath,
   challengeOf,
@@ -28,7 +28,7 @@ after(() => service.stop());
 
 const ISS = 'iss=http%3A%2F%2Fpostern.test';
 
-/** What an error is explained with on its way back to the application: one fixed sentence each. */
+/** The error_description that the application receives: one fixed sentence per error. */
 const DESCRIPTIONS = {
   invalid_request: 'A+required+parameter+is+missing%2C+repeated+or+malformed.',
   invalid_scope: 'The+scope+is+unknown+or+goes+beyond+what+was+granted.',
@@ -36,7 +36,7 @@ const DESCRIPTIONS = {
   access_denied: 'The+user+refused+the+request.',
 } as const;
 
-/** Where its reason can be read, which is another address each time. */
+/** The request id in error_uri, different each time. */
 const WHY = 'error_uri=http%3A%2F%2Fpostern.test%2Ferrors%2FID';
 const withoutId = (location: string): string => location.replace(ID, 'ID');
 const ID = /(?<=&error_uri=http%3A%2F%2Fpostern\.test%2Ferrors%2F)[0-9a-z]{23}(?=&iss=)/;
@@ -44,7 +44,7 @@ const ID = /(?<=&error_uri=http%3A%2F%2Fpostern\.test%2Ferrors%2F)[0-9a-z]{23}(?
 const errorPairs = (error: keyof typeof DESCRIPTIONS): string =>
   `error=${error}&error_description=${DESCRIPTIONS[error]}&${WHY}&${ISS}`;
 
-/** A query of raw pairs, good but for the changes; undefined leaves one out. */
+/** A valid query of raw pairs with changes; undefined leaves a pair out. */
 function rawPath(client: TestClient, changes: Record<string, string | undefined> = {}, more = ''): string {
   const pairs = {
     response_type: 'code',
@@ -58,25 +58,25 @@ function rawPath(client: TestClient, changes: Record<string, string | undefined>
   return `/oauth/authorize?${present.map(([name, value]) => `${name}=${value}`).join('&')}${more}`;
 }
 
-function assertPage(answer: Reply, status: number): void {
-  assert.equal(answer.status, status, answer.headers.get('location') ?? answer.text);
-  assert.match(answer.headers.get('content-type') ?? '', /^text\/html/);
-  assert.equal(answer.headers.get('location'), null);
-  assert.equal(answer.headers.get('refresh'), null);
-  assert.doesNotMatch(answer.text, /http-equiv/i);
-  assertNotCached(answer);
+function assertPage(response: Reply, status: number): void {
+  assert.equal(response.status, status, response.headers.get('location') ?? response.text);
+  assert.match(response.headers.get('content-type') ?? '', /^text\/html/);
+  assert.equal(response.headers.get('location'), null);
+  assert.equal(response.headers.get('refresh'), null);
+  assert.doesNotMatch(response.text, /http-equiv/i);
+  assertNotCached(response);
 }
 
-function assertRedirect(answer: Reply, location: string): void {
-  assert.equal(answer.status, 303, answer.text);
-  assert.equal(withoutId(locationOf(answer)), location);
-  assertNotCached(answer);
+function assertRedirect(response: Reply, location: string): void {
+  assert.equal(response.status, 303, response.text);
+  assert.equal(withoutId(locationOf(response)), location);
+  assertNotCached(response);
 }
 
-const locationOf = (answer: Reply): string => answer.headers.get('location') ?? '';
+const locationOf = (response: Reply): string => response.headers.get('location') ?? '';
 const codeIn = (location: string): string | null => new URL(location).searchParams.get('code');
 
-/** The consent screen of a good request, and its form. */
+/** The consent screen of a valid request, and its form. */
 async function consent(
   visitor: Visitor,
   path: string,
@@ -92,7 +92,7 @@ const decide = (visitor: Visitor, fields: Record<string, string>, headers: Recor
 const allow = (visitor: Visitor, fields: Record<string, string>): Promise<Reply> =>
   decide(visitor, { ...fields, decision: 'allow' });
 
-/** How many grants an application has, from the database itself. */
+/** Counts an application's grants in the database. */
 async function grantsOf({ clientId }: TestClient): Promise<number> {
   const [row] = await service.rows(`SELECT count(*) AS grants FROM grants WHERE client_id = '${clientId}'`);
   return Number(row!.grants);
@@ -106,10 +106,10 @@ const escaped = (text: string): string =>
     .replaceAll('"', '&quot;')
     .replaceAll("'", '&#39;');
 
-/** What the page tells the developer of the request: text between tags, and these are the page's own. */
+/** The part of the page for the developer: only text between the page's own tags. */
 const SENT = /<dt>(client_id|redirect_uri), as received<\/dt><dd><code>([^<]*)<\/code><\/dd>/g;
 
-/** Takes what was sent out of the developer's part of the page; the rest must know nothing of it. */
+/** Splits the sent values, shown in the developer's part, from the rest of the page, which must not contain them. */
 function readSent({ text }: Reply): { sent: Map<string, string>; rest: string } {
   const details = /<details>[\s\S]*?<\/details>/.exec(text)?.[0] ?? '';
   const sent = new Map([...details.matchAll(SENT)].map(([, name, value]) => [name!, value!]));
@@ -168,10 +168,10 @@ describe('an error page, never a redirect', () => {
       const visitor = await somebody(service);
       for (const more of ['', '&state=x&scope=unknown', '&x=1&x=2']) {
         const path = pathOf(client);
-        const answer = await visitor.get(path + (path.includes('?') ? more : ''));
-        assertPage(answer, 400);
-        assert.doesNotMatch(readSent(answer).rest, /evil\.example|client\.example|alert\(1\)/i);
-        assert.doesNotMatch(answer.headers.get('content-security-policy') ?? '', /evil|client/);
+        const response = await visitor.get(path + (path.includes('?') ? more : ''));
+        assertPage(response, 400);
+        assert.doesNotMatch(readSent(response).rest, /evil\.example|client\.example|alert\(1\)/i);
+        assert.doesNotMatch(response.headers.get('content-security-policy') ?? '', /evil|client/);
       }
       assertPage(await service.get(pathOf(client)), 400);
     });
@@ -195,7 +195,7 @@ describe('an error page, never a redirect', () => {
   });
 });
 
-describe('every other error goes back to the application, with a sentence, iss and the state exactly as sent', () => {
+describe('every other error redirects to the application with error_description, iss and the state as sent', () => {
   const STATE = 'a%20b%2B+%FF%zz=&'.slice(0, -1);
   type Changes = Record<string, string | undefined>;
   const requests: readonly (readonly [string, keyof typeof DESCRIPTIONS, Changes, string?])[] = [
@@ -223,8 +223,8 @@ describe('every other error goes back to the application, with a sentence, iss a
     test(`${rule}: ${error}`, async () => {
       const client = await service.createClient();
       const visitor = await somebody(service);
-      const answer = await visitor.get(rawPath(client, { ...changes, state: STATE }, more));
-      assertRedirect(answer, `${REDIRECT_URI}&${errorPairs(error)}&state=${STATE}`);
+      const response = await visitor.get(rawPath(client, { ...changes, state: STATE }, more));
+      assertRedirect(response, `${REDIRECT_URI}&${errorPairs(error)}&state=${STATE}`);
       const stateless = await visitor.get(rawPath(client, changes, more));
       assertRedirect(stateless, `${REDIRECT_URI}&${errorPairs(error)}`);
       assert.equal(await grantsOf(client), 0);
@@ -234,18 +234,18 @@ describe('every other error goes back to the application, with a sentence, iss a
   test('a scope that the application did not register: invalid_scope', async () => {
     const client = await service.createClient({ scope: 'email' });
     for (const scope of ['profile', 'email+profile']) {
-      const answer = await (await somebody(service)).get(rawPath(client, { scope, state: STATE }));
-      assertRedirect(answer, `${REDIRECT_URI}&${errorPairs('invalid_scope')}&state=${STATE}`);
+      const response = await (await somebody(service)).get(rawPath(client, { scope, state: STATE }));
+      assertRedirect(response, `${REDIRECT_URI}&${errorPairs('invalid_scope')}&state=${STATE}`);
     }
   });
 
-  test('a state that came twice is not sent back: invalid_request', async () => {
+  test('a repeated state is not sent back: invalid_request', async () => {
     const client = await service.createClient();
-    const answer = await (await somebody(service)).get(rawPath(client, { state: 'a' }, '&state=b'));
-    assertRedirect(answer, `${REDIRECT_URI}&${errorPairs('invalid_request')}`);
+    const response = await (await somebody(service)).get(rawPath(client, { state: 'a' }, '&state=b'));
+    assertRedirect(response, `${REDIRECT_URI}&${errorPairs('invalid_request')}`);
   });
 
-  test('what a client library would not even send: the state stays as it is, and stays in one header', async () => {
+  test('a state that no client library would send is returned unchanged, in one header', async () => {
     const client = await service.createClient();
     for (const state of [
       '"<>\\^`{|}',
@@ -256,9 +256,9 @@ describe('every other error goes back to the application, with a sentence, iss a
       'a'.repeat(2000),
     ]) {
       const path = rawPath(client, { response_type: 'token', state });
-      const answer = await rawRequest(service, [`GET ${path} HTTP/1.1`]);
-      assertRedirect(answer, `${REDIRECT_URI}&${errorPairs('unsupported_response_type')}&state=${state}`);
-      assert.equal(answer.headers.get('set-cookie'), null);
+      const response = await rawRequest(service, [`GET ${path} HTTP/1.1`]);
+      assertRedirect(response, `${REDIRECT_URI}&${errorPairs('unsupported_response_type')}&state=${state}`);
+      assert.equal(response.headers.get('set-cookie'), null);
     }
   });
 });
@@ -287,7 +287,7 @@ describe('the registered redirect_uri is preserved byte for byte', () => {
 });
 
 describe('a code', () => {
-  test('comes with iss and the state exactly as sent, and with nothing else', async () => {
+  test('comes with iss and the state as sent, and nothing else', async () => {
     const client = await service.createClient();
     const state = 'a%20b%2B+%FF';
     const location = await (await somebody(service)).allow(rawPath(client, { state }));
@@ -296,7 +296,7 @@ describe('a code', () => {
     assert.equal(location, `${REDIRECT_URI}&code=${code}&${ISS}&state=${state}`);
   });
 
-  test('is given with S256 when the method is absent', async () => {
+  test('is issued with S256 when the method is absent', async () => {
     const client = await service.createClient();
     const verifier = newVerifier();
     const visitor = await somebody(service);
@@ -321,22 +321,22 @@ describe('a code', () => {
     assertTokens(await service.exchange(client, issued, { redirect_uri: redirectUris[1]! }));
   });
 
-  test('is not given for a GET that says it was allowed', async () => {
+  test('is not issued for a GET with decision=allow', async () => {
     const client = await service.createClient();
-    const answer = await (await somebody(service)).get(rawPath(client, {}, '&decision=allow'));
-    assertPage(answer, 200);
+    const response = await (await somebody(service)).get(rawPath(client, {}, '&decision=allow'));
+    assertPage(response, 200);
     assert.equal(await grantsOf(client), 0);
   });
 
-  test('is not given for a POST of the request itself', async () => {
+  test('is not issued for a POST of the authorization request', async () => {
     const client = await service.createClient();
     const query = new URL(rawPath(client), service.url).searchParams;
     const visitor = await somebody(service);
-    const answer = await visitor.post('/oauth/authorize', {
+    const response = await visitor.post('/oauth/authorize', {
       ...Object.fromEntries(query),
       decision: 'allow',
     });
-    assertPage(answer, 403);
+    assertPage(response, 403);
     assert.equal(await grantsOf(client), 0);
   });
 });
@@ -358,7 +358,7 @@ describe('the scope', () => {
     });
   }
 
-  test('none asked for, and the application registered one only', async () => {
+  test('defaults to the registered scope', async () => {
     const client = await service.createClient({ scope: 'email' });
     const issued = await service.authorize(client, await somebody(service));
     assertTokens(await service.exchange(client, issued), 'email');
@@ -373,7 +373,7 @@ describe('the scope', () => {
       assertTokens(await service.exchange(client, { code, verifier }), granted);
     }
 
-    test('is a choice on the screen, made beforehand; a required one is not', async () => {
+    test('is a ticked checkbox on the screen; a required one is not', async () => {
       const client = await service.createClient({ optionalScope: 'email' });
       const { page } = await consent(await somebody(service), rawPath(client));
       const boxes = page.text.match(/<input[^>]*type="checkbox"[^>]*>/g) ?? [];
@@ -392,7 +392,7 @@ describe('the scope', () => {
 });
 
 describe('the consent screen', () => {
-  test('names the application, the person, what is asked for and where it leads', async () => {
+  test('names the application, the user, the requested data and the destination', async () => {
     const client = await service.createClient({ redirectUris: ['https://client.example:8443/cb'] });
     const visitor = await somebody(service);
     const { page } = await consent(visitor, rawPath(client, { scope: 'email' }));
@@ -427,7 +427,7 @@ describe('the consent screen', () => {
     assert.ok(page.text.includes('&lt;script&gt;alert(2)'));
   });
 
-  test('is shown every time, also after it was allowed', async () => {
+  test('is shown every time, even if the user allowed it before', async () => {
     const client = await service.createClient();
     const visitor = await somebody(service);
     await service.tokens(client, visitor);
@@ -442,15 +442,15 @@ describe('the consent screen', () => {
     assert.deepEqual(buttons, ['deny', 'allow']);
   });
 
-  test('may not be framed, runs nothing from the page, and is kept by no cache', async () => {
+  test('cannot be framed, runs no inline script, and is not cached', async () => {
     const { page } = await consent(await somebody(service), rawPath(await service.createClient()));
     assertHeaders(page);
   });
 
-  test('is answered without CORS, whoever asks', async () => {
+  test('has no CORS headers for any origin', async () => {
     const client = await service.createClient();
     const origin = 'https://client.example';
-    for (const answer of [
+    for (const response of [
       await service.get(rawPath(client), { origin }),
       await service.get('/oauth/authorize', { origin }),
       await service.send(rawPath(client), {
@@ -458,11 +458,11 @@ describe('the consent screen', () => {
         headers: { origin, 'access-control-request-method': 'GET' },
       }),
     ]) {
-      for (const [name] of answer.headers) assert.doesNotMatch(name, /^access-control-/);
+      for (const [name] of response.headers) assert.doesNotMatch(name, /^access-control-/);
     }
   });
 
-  test('lets its form lead to the origin of the redirect_uri and nowhere else', async () => {
+  test('allows its form to redirect to the origin of the redirect_uri only', async () => {
     for (const [uri, source] of [
       ['https://client.example/callback?a=b', 'https://client.example'],
       ['https://client.example:8443/callback', 'https://client.example:8443'],
@@ -478,7 +478,7 @@ describe('the consent screen', () => {
     }
   });
 
-  /** What every page is sent with. */
+  /** The headers of every page. */
   function assertHeaders(page: Reply): void {
     const policy = (page.headers.get('content-security-policy') ?? '').split(';').map((text) => text.trim());
     assert.ok(policy.includes("default-src 'none'"));
@@ -491,14 +491,14 @@ describe('the consent screen', () => {
     assertNotCached(page);
   }
 
-  test('and so are the pages that refuse', async () => {
+  test('has the same headers on error pages', async () => {
     const visitor = await somebody(service);
     assertHeaders(await visitor.get('/oauth/authorize'));
     assertHeaders(await visitor.post('/oauth/authorize', {}));
     assertHeaders(await service.get('/login'));
   });
 
-  test('tells the application nothing of where the person came from', async () => {
+  test('sends the application no referrer', async () => {
     const client = await service.createClient();
     const visitor = await somebody(service);
     const { fields } = await consent(visitor, rawPath(client));
@@ -506,19 +506,19 @@ describe('the consent screen', () => {
   });
 });
 
-describe('the answer to the consent screen', () => {
+describe('the posted consent form', () => {
   for (const decision of [undefined, '', 'deny', 'ALLOW', 'allow ', 'yes', 'true', 'allow,deny', '1']) {
-    test(`${JSON.stringify(decision) ?? 'no decision'} is a refusal: access_denied with iss and state`, async () => {
+    test(`${JSON.stringify(decision) ?? 'no decision'} denies: access_denied with iss and state`, async () => {
       const client = await service.createClient();
       const visitor = await somebody(service);
       const { fields } = await consent(visitor, rawPath(client, { state: 'a%20b+%FF' }));
-      const answer = await decide(visitor, { ...fields, ...(decision !== undefined && { decision }) });
-      assertRedirect(answer, `${REDIRECT_URI}&${errorPairs('access_denied')}&state=a%20b+%FF`);
+      const response = await decide(visitor, { ...fields, ...(decision !== undefined && { decision }) });
+      assertRedirect(response, `${REDIRECT_URI}&${errorPairs('access_denied')}&state=a%20b+%FF`);
       assert.equal(await grantsOf(client), 0);
     });
   }
 
-  test('allow makes one grant', async () => {
+  test('creates one grant on allow', async () => {
     const client = await service.createClient();
     const visitor = await somebody(service);
     const { fields } = await consent(visitor, rawPath(client));
@@ -526,7 +526,7 @@ describe('the answer to the consent screen', () => {
     assert.equal(await grantsOf(client), 1);
   });
 
-  test('of two decisions at once is none: 403', async () => {
+  test('with two decisions is 403', async () => {
     const client = await service.createClient();
     const visitor = await somebody(service);
     const { fields } = await consent(visitor, rawPath(client));
@@ -538,26 +538,26 @@ describe('the answer to the consent screen', () => {
   });
 });
 
-describe('a form that was not made for this very session: 403, and nothing is granted', () => {
+describe('a consent form of another session: 403, and no grant', () => {
   async function setUp() {
     const client = await service.createClient();
     const visitor = await service.signedIn();
     return { client, visitor, ...(await consent(visitor, rawPath(client))) };
   }
 
-  test("another person's", async () => {
+  test('of another user', async () => {
     const { client, fields } = await setUp();
     assertPage(await allow(await somebody(service), fields), 403);
     assert.equal(await grantsOf(client), 0);
   });
 
-  test("that of another session of the same person's", async () => {
+  test('of another session of the same user', async () => {
     const { client, visitor, fields } = await setUp();
     assertPage(await allow(await service.signedIn(visitor.user), fields), 403);
     assert.equal(await grantsOf(client), 0);
   });
 
-  test('that of the session before this one in the same browser', async () => {
+  test('of an earlier session in the same browser', async () => {
     const { client, visitor, page, fields } = await setUp();
     const formToken = /action="\/logout"[\s\S]*?name="form_token" value="([^"]+)"/.exec(page.text)![1]!;
     assert.equal((await visitor.post('/logout', { form_token: formToken })).status, 303);
@@ -567,24 +567,24 @@ describe('a form that was not made for this very session: 403, and nothing is gr
     assert.equal(await grantsOf(client), 0);
   });
 
-  test('one sent without any cookie', async () => {
+  test('sent without a cookie', async () => {
     const { client, visitor, fields } = await setUp();
     assertPage(await allow(new Visitor(service, visitor.user), fields), 403);
     assert.equal(await grantsOf(client), 0);
   });
 
-  test('one that another site made the browser send', async () => {
+  test('posted by another site', async () => {
     const { client, visitor, fields } = await setUp();
-    const answer = await decide(
+    const response = await decide(
       visitor,
       { ...fields, decision: 'allow' },
       { 'sec-fetch-site': 'cross-site' },
     );
-    assertPage(answer, 403);
+    assertPage(response, 403);
     assert.equal(await grantsOf(client), 0);
   });
 
-  test('one that was tampered with, anywhere', async () => {
+  test('with any changed field', async () => {
     const { client, visitor, fields, page } = await setUp();
     const request = fields.request!;
     const [payload = '', signature = ''] = request.split('.');
@@ -615,7 +615,7 @@ describe('a form that was not made for this very session: 403, and nothing is gr
     assert.equal((await grantsOf(client)) + (await grantsOf(other)), 0);
   });
 
-  test('every character of its signature counts', async () => {
+  test('with any changed character of its signature', async () => {
     const { visitor, fields } = await setUp();
     const [payload = '', signature = ''] = fields.request!.split('.');
     for (let index = 0; index < signature.length; index++) {
@@ -625,7 +625,7 @@ describe('a form that was not made for this very session: 403, and nothing is gr
     }
   });
 
-  test('one that has stood for an hour; a millisecond before it is good', async () => {
+  test('older than an hour; one millisecond earlier it works', async () => {
     const { client, visitor, fields } = await setUp();
     const later = await consent(visitor, rawPath(client));
     service.clock.advance(HOUR - 1);
@@ -637,7 +637,7 @@ describe('a form that was not made for this very session: 403, and nothing is gr
 });
 
 describe('allowing twice', () => {
-  test('gives the same code and one grant', async () => {
+  test('issues the same code and one grant', async () => {
     const client = await service.createClient();
     const visitor = await somebody(service);
     const verifier = newVerifier();
@@ -650,17 +650,17 @@ describe('allowing twice', () => {
     assertTokens(await service.exchange(client, { code: codeIn(locationOf(first))!, verifier }));
   });
 
-  test('at the very same time gives the same code and one grant', async () => {
+  test('concurrently issues the same code and one grant', async () => {
     const client = await service.createClient();
     const visitor = await somebody(service);
     const { fields } = await consent(visitor, rawPath(client));
-    const answers = await Promise.all(Array.from({ length: 10 }, () => allow(visitor, fields)));
-    assert.equal(new Set(answers.map(locationOf)).size, 1);
-    assert.ok(codeIn(locationOf(answers[0]!)));
+    const responses = await Promise.all(Array.from({ length: 10 }, () => allow(visitor, fields)));
+    assert.equal(new Set(responses.map(locationOf)).size, 1);
+    assert.ok(codeIn(locationOf(responses[0]!)));
     assert.equal(await grantsOf(client), 1);
   });
 
-  test('does not make the code live longer', async () => {
+  test('does not extend the lifetime of the code', async () => {
     const client = await service.createClient();
     const visitor = await somebody(service);
     const verifier = newVerifier();
@@ -679,7 +679,7 @@ describe('allowing twice', () => {
     ],
     ['after the code expired', async () => service.clock.advance(5 * MINUTE)],
   ] as const) {
-    test(`${rule} shows the screen anew, and that gives a new code`, async () => {
+    test(`${rule} shows the screen again, which issues a new code`, async () => {
       const client = await service.createClient();
       const visitor = await somebody(service);
       const verifier = newVerifier();
@@ -697,7 +697,7 @@ describe('allowing twice', () => {
     });
   }
 
-  test('going back after the exchange does no harm to the tokens', async () => {
+  test('going back after the exchange does not affect the tokens', async () => {
     const client = await service.createClient();
     const visitor = await somebody(service);
     const verifier = newVerifier();
@@ -705,7 +705,7 @@ describe('allowing twice', () => {
     const code = codeIn(locationOf(await allow(visitor, fields)))!;
     const tokens = assertTokens(await service.exchange(client, { code, verifier }));
     await allow(visitor, fields);
-    await assertAlive(service, client, tokens);
+    await assertTokensWork(service, client, tokens);
   });
 
   test('two screens of one request are two grants', async () => {
@@ -721,8 +721,8 @@ describe('allowing twice', () => {
   });
 });
 
-describe('what changed between the screen and the answer', () => {
-  test('an application that was disabled: a page, and nothing is granted', async () => {
+describe('a change between the screen and the posted form', () => {
+  test('application disabled: an error page, and no grant', async () => {
     const client = await service.createClient();
     const visitor = await somebody(service);
     const { fields } = await consent(visitor, rawPath(client));
@@ -732,7 +732,7 @@ describe('what changed between the screen and the answer', () => {
     assert.equal(await grantsOf(client), 0);
   });
 
-  test('an application that was deleted: a page, and nothing is granted', async () => {
+  test('application deleted: an error page, and no grant', async () => {
     const client = await service.createClient();
     const visitor = await somebody(service);
     const { fields } = await consent(visitor, rawPath(client));
@@ -741,7 +741,7 @@ describe('what changed between the screen and the answer', () => {
     assert.equal(await grantsOf(client), 0);
   });
 
-  test('a person who was disabled: to the sign-in page, and nothing is granted', async () => {
+  test('user disabled: the sign-in page, and no grant', async () => {
     const client = await service.createClient();
     const visitor = await service.signedIn();
     const path = rawPath(client);
@@ -751,7 +751,7 @@ describe('what changed between the screen and the answer', () => {
     assert.equal(await grantsOf(client), 0);
   });
 
-  test('a code of a person who was disabled after it: no tokens, and none of the earlier ones work', async () => {
+  test('user disabled after the code was issued: no tokens, and earlier ones stop working', async () => {
     const client = await service.createClient();
     const visitor = await service.signedIn();
     const tokens = await service.tokens(client, visitor);
@@ -762,8 +762,8 @@ describe('what changed between the screen and the answer', () => {
   });
 });
 
-describe('somebody who is not signed in', () => {
-  test('goes to the sign-in page and from there to the very request, and the state stays as sent', async () => {
+describe('a user who is not signed in', () => {
+  test('signs in and returns to the same request, with the state as sent', async () => {
     const client = await service.createClient();
     const visitor = new Visitor(service, await service.createUser());
     const state = 'a%20b%2B+%FF%22';
@@ -777,7 +777,7 @@ describe('somebody who is not signed in', () => {
     assert.ok(codeIn(location));
   });
 
-  test('is sent back to the request also after a wrong password', async () => {
+  test('returns to the request after a wrong password, too', async () => {
     const client = await service.createClient();
     const visitor = new Visitor(service, await service.createUser());
     const path = rawPath(client);
@@ -788,7 +788,7 @@ describe('somebody who is not signed in', () => {
     assertRedirect(await visitor.signIn(loginPath), path);
   });
 
-  test('learns of an error of the request no other way than one who is', async () => {
+  test('gets the same errors as a signed-in user', async () => {
     const client = await service.createClient();
     const path = rawPath(client, { scope: 'unknown' });
     const visitor = await somebody(service);
@@ -796,7 +796,7 @@ describe('somebody who is not signed in', () => {
     assert.equal(withoutId(locationOf(await service.get(path))), signedIn);
   });
 
-  test('may use another account, and comes back to the request', async () => {
+  test('can switch accounts and returns to the request', async () => {
     const client = await service.createClient();
     const visitor = await service.signedIn();
     const path = rawPath(client, { state: '%FF+' });
@@ -810,8 +810,8 @@ describe('somebody who is not signed in', () => {
 
 test('405 with Allow for every method but GET, HEAD and POST', async () => {
   for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    const answer = await service.send('/oauth/authorize', { method });
-    assert.equal(answer.status, 405);
-    assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST');
+    const response = await service.send('/oauth/authorize', { method });
+    assert.equal(response.status, 405);
+    assert.equal(response.headers.get('allow'), 'GET, HEAD, POST');
   }
 });

@@ -42,7 +42,7 @@ const basic = ({ id, secret }: ResourceServer): Record<string, string> => ({
 const introspect = (token: string, by = api): Promise<Reply> =>
   service.post('/oauth/introspect', { token }, basic(by));
 
-/** Tokens of an application of their own, so that no test spends another's limit. */
+/** Tokens of a new application, so that tests do not share a rate limit. */
 const freshTokens = async (): Promise<Tokens> =>
   service.tokens(await service.createClient(), await service.signedIn());
 
@@ -62,10 +62,10 @@ async function cli(...given: string[]): Promise<{ stdout: string; json: Record<s
 
 test('a live access token is described', async () => {
   const tokens = await service.tokens(client, visitor, { scope: 'email' });
-  const answer = await introspect(tokens.access_token);
-  assert.equal(answer.status, 200);
-  assert.equal(answer.headers.get('cache-control'), 'no-store');
-  assert.deepEqual(answer.body, {
+  const response = await introspect(tokens.access_token);
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('cache-control'), 'no-store');
+  assert.deepEqual(response.body, {
     active: true,
     scope: 'email',
     client_id: client.clientId,
@@ -81,27 +81,27 @@ test('openid-client introspects as a resource server', async () => {
   for (const authentication of [openid.ClientSecretBasic(api.secret), openid.ClientSecretPost(api.secret)]) {
     const config = new openid.Configuration(server, api.id, undefined, authentication);
     openid.allowInsecureRequests(config);
-    const answer = await openid.tokenIntrospection(config, tokens.access_token);
-    assert.equal(answer.active, true);
-    assert.equal(answer.sub, visitor.user.id);
+    const response = await openid.tokenIntrospection(config, tokens.access_token);
+    assert.equal(response.active, true);
+    assert.equal(response.sub, visitor.user.id);
   }
 });
 
-test('everything that is not a live access token gets the same answer, byte for byte', async () => {
+test('everything but a live access token gets the same response, byte for byte', async () => {
   const issued = await service.authorize(client, visitor);
   const { refresh_token } = await freshTokens();
   const { access_token: live } = await freshTokens();
   const tampered = live.slice(0, -1) + (live.endsWith('A') ? 'B' : 'A');
-  const answers = [];
+  const responses = [];
   for (const token of [issued.code, refresh_token, tampered, 'garbage', api.secret, ' ', '\u0000', 'é'])
-    answers.push(await introspect(token));
-  for (const answer of answers) {
-    assert.equal(answer.status, 200);
-    assert.equal(answer.text, '{"active":false}');
+    responses.push(await introspect(token));
+  for (const response of responses) {
+    assert.equal(response.status, 200);
+    assert.equal(response.text, '{"active":false}');
   }
 });
 
-test('a token is inactive once it is revoked, expired, or its grant, user or application is cut off', async () => {
+test('a token is inactive once it is revoked or expired, or its grant is revoked, or its user or application disabled', async () => {
   const inactive = async (token: string) =>
     assert.equal((await introspect(token)).text, '{"active":false}', token);
   const live = async (token: string) => assert.equal((await introspect(token)).body.active, true);
@@ -138,7 +138,7 @@ test('a token is inactive once it is revoked, expired, or its grant, user or app
   service.clock.advance(MINUTE);
 });
 
-test("an application's credentials are refused, however they come, and so is nearly the right secret", async () => {
+test("an application's credentials are refused in every form, and so is an almost correct secret", async () => {
   const { access_token: token } = await freshTokens();
   const byBody = await service.post('/oauth/introspect', {
     token,
@@ -158,22 +158,22 @@ test("an application's credentials are refused, however they come, and so is nea
   const unnamed = await service.post('/oauth/introspect', { token });
   const bearer = await service.post('/oauth/introspect', { token }, { authorization: `Bearer ${token}` });
   const unknown = await introspect(token, { id: 'rs_nobody', secret: '' });
-  for (const answer of [byBody, byHeader, ...near, unnamed, bearer, unknown]) {
-    assert.equal(answer.status, 401);
-    assert.equal(answer.body.error, 'invalid_client');
-    assert.match(answer.headers.get('www-authenticate')!, /^Basic /);
+  for (const response of [byBody, byHeader, ...near, unnamed, bearer, unknown]) {
+    assert.equal(response.status, 401);
+    assert.equal(response.body.error, 'invalid_client');
+    assert.match(response.headers.get('www-authenticate')!, /^Basic /);
   }
 });
 
-test("a resource server's credentials are worth nothing at the applications' endpoints", async () => {
-  const answer = await service.refresh(
+test("a resource server's credentials are refused at token and revoke", async () => {
+  const response = await service.refresh(
     { clientId: api.id, clientSecret: api.secret, redirectUri: '' },
     'postern_rt_any',
   );
-  assert.equal(answer.body.error, 'invalid_client');
+  assert.equal(response.body.error, 'invalid_client');
 });
 
-test('malformed requests: no token, a token in the query, two ways to authenticate, a wrong method', async () => {
+test('malformed requests: no token, a token in the query, credentials sent twice, a wrong method', async () => {
   assert.equal((await service.post('/oauth/introspect', {}, basic(api))).status, 400);
   const inQuery = await service.post('/oauth/introspect?token=x', { token: 'x' }, basic(api));
   assert.equal(inQuery.body.error, 'invalid_request');
@@ -188,7 +188,7 @@ test('malformed requests: no token, a token in the query, two ways to authentica
   assert.equal(got.headers.get('allow'), 'POST');
 });
 
-test('a resource server is under no limit; wrong credentials are, and do not stand in its way', async () => {
+test('wrong credentials are limited per address; correct ones never are', async () => {
   service.clock.advance(MINUTE);
   const { access_token: token } = await freshTokens();
   for (let i = 0; i < 100; i++) assert.equal((await introspect(token)).status, 200);
@@ -203,7 +203,7 @@ test('a resource server is under no limit; wrong credentials are, and do not sta
   assert.equal((await introspect(token, wrong)).status, 401);
 });
 
-test('the command line creates, lists and deletes; a deleted one is refused within a second', async () => {
+test('the command line creates, lists and deletes resource servers beside a running service', async () => {
   const { access_token: token } = await freshTokens();
   const { json: made } = await cli('resource-servers', 'create', '--name', 'Mail API');
   const mail = { id: made.id!, secret: made.secret! };
@@ -213,7 +213,7 @@ test('the command line creates, lists and deletes; a deleted one is refused with
   assert.match(listed, new RegExp(mail.id));
   assert.ok(!listed.includes(mail.secret));
 
-  // The tries before it was known may have used up the failures of this address: in the next minute there are new ones.
+  // Attempts before it was known may have used up this address's failed attempts: move to the next window.
   service.clock.advance(MINUTE);
   await cli('resource-servers', 'delete', mail.id);
   await seenWithinASecond(async () => (await introspect(token, mail)).status === 401);
@@ -221,14 +221,14 @@ test('the command line creates, lists and deletes; a deleted one is refused with
   await assert.rejects(cli('resource-servers', 'create', '--name', ' '), /The name must have/);
 });
 
-/** On a machine that hardly gives this process its turn, a second counts only when there were some turns in it. */
+/** On a busy machine a second counts only if there were at least 20 attempts in it. */
 async function seenWithinASecond(seen: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 1000;
   for (let tries = 0; !(await seen()); tries++)
     assert.ok(performance.now() < deadline || tries < 20, 'not seen within a second');
 }
 
-test('neither what is stored nor the log holds the secret or a token', async () => {
+test('neither the database nor the log contains the secret or a token', async () => {
   const { access_token: token } = await freshTokens();
   await introspect(token);
   const stored = JSON.stringify(await service.app.store.resourceServers.list());

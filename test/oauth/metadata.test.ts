@@ -27,7 +27,7 @@ before(async () => {
 });
 after(() => service.stop());
 
-/** The path of an address in the metadata, which must be one of this service. */
+/** The path of a metadata URL, which must belong to this service. */
 function pathAt(name: string): string {
   const url = new URL(metadata[name] as string);
   assert.equal(url.origin, metadata.issuer);
@@ -40,7 +40,7 @@ async function authorize(changes: Record<string, string> = {}, decision = 'allow
   return new URL(page.headers.get('location') ?? (await visitor.decide(path, decision)));
 }
 
-/** How the refusal of an authorization request comes back. */
+/** The error with which an authorization request is redirected. */
 const refusal = async (changes: Record<string, string>): Promise<string | null> =>
   (await authorize(changes)).searchParams.get('error');
 
@@ -64,7 +64,7 @@ async function authenticates(path: string, form: Record<string, string>): Promis
   refused(await service.post(path, { ...anonymous(form), client_id: client_id!, ...assertion }));
 }
 
-/** One entry for each promise that the metadata makes. */
+/** One check per metadata field. */
 const PROMISES: Record<string, (value: never) => Promise<void>> = {
   async issuer(value: string) {
     assert.equal(value, service.url);
@@ -85,22 +85,22 @@ const PROMISES: Record<string, (value: never) => Promise<void>> = {
   async revocation_endpoint() {
     const { refresh_token, access_token } = await service.tokens(client, visitor);
     const form = { ...refreshForm(client, refresh_token), token: refresh_token };
-    const answer = await service.post(pathAt('revocation_endpoint'), form);
-    assert.deepEqual(answer.body, { revoked: true });
+    const response = await service.post(pathAt('revocation_endpoint'), form);
+    assert.deepEqual(response.body, { revoked: true });
     assert.equal((await service.userinfo(access_token)).status, 401);
   },
 
   async userinfo_endpoint() {
     const { access_token } = await service.tokens(client, visitor);
     const headers = { authorization: `Bearer ${access_token}` };
-    const answer = await service.get(pathAt('userinfo_endpoint'), headers);
-    assert.equal(answer.body.sub, visitor.user.id);
+    const response = await service.get(pathAt('userinfo_endpoint'), headers);
+    assert.equal(response.body.sub, visitor.user.id);
   },
 
   async service_documentation() {
-    const answer = await service.get(pathAt('service_documentation'));
-    assert.equal(answer.status, 200);
-    assert.match(answer.headers.get('content-type')!, /^text\/html/);
+    const response = await service.get(pathAt('service_documentation'));
+    assert.equal(response.status, 200);
+    assert.match(response.headers.get('content-type')!, /^text\/html/);
   },
 
   async scopes_supported(names: string[]) {
@@ -132,8 +132,8 @@ const PROMISES: Record<string, (value: never) => Promise<void>> = {
     const { refresh_token } = await service.tokens(client, visitor);
     assert.equal((await service.refresh(client, refresh_token)).status, 200);
     for (const grant_type of ['password', 'client_credentials', 'implicit', 'Authorization_Code']) {
-      const answer = await service.refresh(client, 'any', { grant_type });
-      assert.equal(answer.body.error, 'unsupported_grant_type');
+      const response = await service.refresh(client, 'any', { grant_type });
+      assert.equal(response.body.error, 'unsupported_grant_type');
     }
   },
 
@@ -184,14 +184,14 @@ const PROMISES: Record<string, (value: never) => Promise<void>> = {
   },
 };
 
-test('the metadata is JSON that may be cached, and promises nothing that is not tested here', async () => {
-  const answer = await service.get('/.well-known/oauth-authorization-server');
-  assert.equal(answer.status, 200);
-  assert.match(answer.headers.get('content-type')!, /^application\/json/);
-  assert.match(answer.headers.get('cache-control')!, /^public, max-age=\d+$/);
-  assert.deepEqual(Object.keys(answer.body).toSorted(), Object.keys(PROMISES).toSorted());
+test('the metadata is cacheable JSON, and every field has a check below', async () => {
+  const response = await service.get('/.well-known/oauth-authorization-server');
+  assert.equal(response.status, 200);
+  assert.match(response.headers.get('content-type')!, /^application\/json/);
+  assert.match(response.headers.get('cache-control')!, /^public, max-age=\d+$/);
+  assert.deepEqual(Object.keys(response.body).toSorted(), Object.keys(PROMISES).toSorted());
 });
 
 for (const [name, holds] of Object.entries(PROMISES)) {
-  test(`the metadata keeps its promise: ${name}`, () => holds(metadata[name] as never));
+  test(`the metadata field ${name} is true`, () => holds(metadata[name] as never));
 }

@@ -3,13 +3,13 @@ import { after, before, describe, test } from 'node:test';
 import { connect, somebody } from '../support/connected.ts';
 import { rawRequest } from '../support/raw-request.ts';
 import {
-  assertAlive,
   assertError,
   assertInvalidClient,
   assertInvalidGrant,
   assertInvalidRequest,
   assertRevoked,
   assertTokens,
+  assertTokensWork,
   basic,
   rateLimitOf,
 } from '../support/responses.ts';
@@ -30,7 +30,7 @@ before(async () => {
 });
 after(() => Promise.all([service.stop(), proxied.stop()]));
 
-/** A request of the application that changes nothing and is answered with 200. */
+/** A request with response 200 that changes nothing. */
 const ask = (client: TestClient): Promise<Reply> => service.revoke(client, 'nothing');
 
 async function spend(client: TestClient, times: number): Promise<Reply> {
@@ -39,17 +39,17 @@ async function spend(client: TestClient, times: number): Promise<Reply> {
   return last;
 }
 
-function assertLimited(answer: Reply, seconds?: number): void {
-  assertError(answer, 429, 'rate_limit_exceeded');
-  const [limit, remaining, reset] = rateLimitOf(answer);
+function assertLimited(response: Reply, seconds?: number): void {
+  assertError(response, 429, 'rate_limit_exceeded');
+  const [limit, remaining, reset] = rateLimitOf(response);
   assert.equal(limit, 30);
   assert.equal(remaining, 0);
-  assert.equal(answer.headers.get('retry-after'), String(reset));
+  assert.equal(response.headers.get('retry-after'), String(reset));
   if (seconds !== undefined) assert.equal(reset, seconds);
 }
 
 describe('the three headers', () => {
-  test('tell the limit, what remains after this request, and whole seconds to the end of the window', async () => {
+  test('contain the limit, the requests left after this one, and whole seconds to the end of the window', async () => {
     const client = await service.createClient();
     assert.deepEqual(rateLimitOf(await ask(client)), [30, 29, 60]);
     assert.deepEqual(rateLimitOf(await ask(client)), [30, 28, 60]);
@@ -61,15 +61,15 @@ describe('the three headers', () => {
     assert.deepEqual(rateLimitOf(await ask(client)), [30, 25, 1]);
   });
 
-  test('are whole numbers in plain digits', async () => {
-    const answer = await ask(await service.createClient());
+  test('are whole numbers in decimal digits', async () => {
+    const response = await ask(await service.createClient());
     for (const name of ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset']) {
-      assert.match(answer.headers.get(name) ?? '', /^\d+$/);
+      assert.match(response.headers.get(name) ?? '', /^\d+$/);
     }
-    assert.equal(answer.headers.get('retry-after'), null);
+    assert.equal(response.headers.get('retry-after'), null);
   });
 
-  test('are on the answers of both grant types and of revocation', async () => {
+  test('are in the responses of both grant types and of revocation', async () => {
     const client = await service.createClient();
     const issued = await service.authorize(client, await somebody(service));
     const exchanged = await service.exchange(client, issued);
@@ -80,17 +80,20 @@ describe('the three headers', () => {
     assert.deepEqual(rateLimitOf(await service.revoke(client, refresh_token)), [30, 27, 60]);
   });
 
-  test('are absent where no client_id is named, and such requests count for nobody', async () => {
+  test('are absent without a client_id, and such requests do not count', async () => {
     for (let i = 0; i < 40; i++) {
-      const answer = await service.post('/oauth/token', { grant_type: 'refresh_token', refresh_token: 'x' });
-      assertInvalidRequest(answer);
-      assert.deepEqual(rateLimitOf(answer), [undefined, undefined, undefined]);
+      const response = await service.post('/oauth/token', {
+        grant_type: 'refresh_token',
+        refresh_token: 'x',
+      });
+      assertInvalidRequest(response);
+      assert.deepEqual(rateLimitOf(response), [undefined, undefined, undefined]);
     }
   });
 });
 
-describe('thirty requests a minute', () => {
-  test('are answered, and the next is 429 with Retry-After', async () => {
+describe('thirty requests per minute', () => {
+  test('pass, and the next is 429 with Retry-After', async () => {
     const client = await service.createClient();
     const last = await spend(client, 30);
     assertRevoked(last);
@@ -100,7 +103,7 @@ describe('thirty requests a minute', () => {
     assertLimited(await ask(client), 50);
   });
 
-  test('are counted in a window that begins with the first request and ends exactly a minute later', async () => {
+  test('are counted in a window that starts with the first request and ends exactly a minute later', async () => {
     const client = await service.createClient();
     service.clock.advance(37_123);
     await ask(client);
@@ -113,7 +116,7 @@ describe('thirty requests a minute', () => {
     assert.deepEqual(rateLimitOf(first), [30, 29, 60]);
   });
 
-  test('are counted anew in a window that begins with the next request, not where the last one ended', async () => {
+  test('are counted in a new window that starts with the next request, not where the last one ended', async () => {
     const client = await service.createClient();
     await spend(client, 30);
     service.clock.advance(MINUTE + 45 * SECOND);
@@ -122,7 +125,7 @@ describe('thirty requests a minute', () => {
     assert.deepEqual(rateLimitOf(await ask(client)), [30, 28, 1]);
   });
 
-  test('are one counter for token and revocation', async () => {
+  test('share one counter for token and revocation', async () => {
     const client = await service.createClient();
     for (let i = 0; i < 15; i++) {
       await ask(client);
@@ -132,14 +135,14 @@ describe('thirty requests a minute', () => {
     assertLimited(await service.refresh(client, 'nothing'));
   });
 
-  test('are counted for each client_id apart', async () => {
+  test('are counted per client_id', async () => {
     const [one, other] = [await service.createClient(), await service.createClient()];
     await spend(one, 30);
     assertLimited(await ask(one));
     assert.deepEqual(rateLimitOf(await ask(other)), [30, 29, 60]);
   });
 
-  test('are counted alike with the client_id in the body, in JSON and in the Authorization header', async () => {
+  test('count equally with the client_id in a form, in JSON and in the Authorization header', async () => {
     const client = await service.createClient();
     const { clientId: client_id, clientSecret: client_secret } = client;
     await ask(client);
@@ -152,7 +155,7 @@ describe('thirty requests a minute', () => {
     assert.deepEqual(rateLimitOf(inJson), [30, 27, 60]);
   });
 
-  test('are as many as the operator says', async () => {
+  test('can be changed with POSTERN_RATE_LIMIT', async () => {
     const strict = await Service.start({ POSTERN_RATE_LIMIT: '2' });
     try {
       const client = await strict.createClient();
@@ -165,7 +168,7 @@ describe('thirty requests a minute', () => {
   });
 });
 
-describe('a request counts whatever comes of it, and its error carries the headers', () => {
+describe('a request counts whatever its outcome, and error responses have the headers', () => {
   const form = 'Content-Type: application/x-www-form-urlencoded';
   const json = 'Content-Type: application/json';
   const post = (path: string, type: string, body: string | Buffer, ...more: string[]) =>
@@ -205,31 +208,31 @@ describe('a request counts whatever comes of it, and its error carries the heade
   for (const [rule, request] of Object.entries(requests)) {
     test(`with ${rule}`, async () => {
       const client = await service.createClient();
-      const answer = await request(client);
-      assert.ok(answer.status >= 400 && answer.status < 500, answer.text);
-      assert.deepEqual(rateLimitOf(answer), [30, 29, 60]);
+      const response = await request(client);
+      assert.ok(response.status >= 400 && response.status < 500, response.text);
+      assert.deepEqual(rateLimitOf(response), [30, 29, 60]);
       assert.deepEqual(rateLimitOf(await ask(client)), [30, 28, 60]);
     });
   }
 
-  test('for a disabled application too', async () => {
+  test('for a disabled application', async () => {
     const client = await service.createClient();
     await service.app.store.applications.setDisabled(client.clientId, true, service.clock.ms);
     for (let i = 1; i <= 30; i++) {
-      const answer = await ask(client);
-      assertInvalidClient(answer);
-      assert.deepEqual(rateLimitOf(answer), [30, 30 - i, 60]);
+      const response = await ask(client);
+      assertInvalidClient(response);
+      assert.deepEqual(rateLimitOf(response), [30, 30 - i, 60]);
     }
     assertLimited(await ask(client));
   });
 
-  test('for a client_id that nobody has, whatever its length', async () => {
+  test('for an unknown client_id of any length', async () => {
     for (const clientId of ['unknown', '\0', 'é', 'a'.repeat(64), 'a'.repeat(65), 'a'.repeat(10_000)]) {
       const stranger = { clientId, clientSecret: 'wrong', redirectUri: '' };
       for (let i = 1; i <= 30; i++) {
-        const answer = await ask(stranger);
-        assertInvalidClient(answer);
-        assert.deepEqual(rateLimitOf(answer), [30, 30 - i, 60]);
+        const response = await ask(stranger);
+        assertInvalidClient(response);
+        assert.deepEqual(rateLimitOf(response), [30, 30 - i, 60]);
       }
       assertLimited(await ask(stranger), 60);
     }
@@ -237,7 +240,7 @@ describe('a request counts whatever comes of it, and its error carries the heade
     assert.deepEqual(rateLimitOf(await ask(similar)), [30, 29, 60]);
   });
 
-  test('and requests refused with 429 do not make the window longer', async () => {
+  test('and 429 responses do not extend the window', async () => {
     const client = await service.createClient();
     await spend(client, 30);
     for (let i = 0; i < 40; i++) assertLimited(await ask(client), 60);
@@ -261,26 +264,26 @@ describe('a request over the limit changes nothing', () => {
     await spend(client, 29);
     assertLimited(await service.refresh(client, tokens.refresh_token));
     service.clock.advance(MINUTE);
-    await assertAlive(service, client, tokens);
+    await assertTokensWork(service, client, tokens);
   });
 
-  test('a consumed refresh token does not cut its family', async () => {
+  test('a consumed refresh token does not revoke its grant', async () => {
     const { client, tokens } = await connect(service);
     const second = assertTokens(await service.refresh(client, tokens.refresh_token));
     await spend(client, 28);
     assertLimited(await service.refresh(client, tokens.refresh_token));
     service.clock.advance(MINUTE);
-    await assertAlive(service, client, second);
+    await assertTokensWork(service, client, second);
   });
 
-  test('a code that is replayed does not cut its session', async () => {
+  test('a replayed code does not revoke its grant', async () => {
     const client = await service.createClient();
     const issued = await service.authorize(client, await somebody(service));
     const tokens = assertTokens(await service.exchange(client, issued));
     await spend(client, 29);
     assertLimited(await service.exchange(client, issued));
     service.clock.advance(MINUTE);
-    await assertAlive(service, client, tokens);
+    await assertTokensWork(service, client, tokens);
   });
 
   test('a token is not revoked', async () => {
@@ -289,7 +292,7 @@ describe('a request over the limit changes nothing', () => {
     assertLimited(await service.revoke(client, tokens.refresh_token));
     assertLimited(await service.revoke(client, tokens.access_token));
     service.clock.advance(MINUTE);
-    await assertAlive(service, client, tokens);
+    await assertTokensWork(service, client, tokens);
   });
 });
 
@@ -314,7 +317,7 @@ describe('the order of checks', () => {
   });
 });
 
-describe('behind a proxy, where addresses are told apart', () => {
+describe('behind a proxy, which forwards client addresses', () => {
   const from = (address: string) => ({ 'x-forwarded-for': address });
   const askFrom = (
     address: string,
@@ -329,16 +332,16 @@ describe('behind a proxy, where addresses are told apart', () => {
   const wrong = { client_secret: 'wrong' };
   const [HERE, THERE, ELSEWHERE] = ['192.0.2.1', '198.51.100.2', '203.0.113.3'] as const;
 
-  test('a stranger at another address cannot spend the budget of an application', async () => {
+  test("a stranger at another address cannot use up an application's limit", async () => {
     const client = await proxied.createClient();
     for (let i = 0; i < 30; i++) assertInvalidClient(await askFrom(ELSEWHERE, client, wrong));
     for (let i = 0; i < 10; i++) assertLimited(await askFrom(ELSEWHERE, client, wrong));
-    const answer = await askFrom(HERE, client);
-    assertRevoked(answer);
-    assert.deepEqual(rateLimitOf(answer), [30, 29, 60]);
+    const response = await askFrom(HERE, client);
+    assertRevoked(response);
+    assert.deepEqual(rateLimitOf(response), [30, 29, 60]);
   });
 
-  test('and proxies may be named by their addresses', async () => {
+  test('proxies can be listed by address', async () => {
     const behind = await Service.start({ POSTERN_TRUST_PROXY: '10.0.0.0/8, 127.0.0.1' });
     try {
       const client = { ...(await behind.createClient()), clientSecret: 'wrong' };
@@ -353,21 +356,21 @@ describe('behind a proxy, where addresses are told apart', () => {
     }
   });
 
-  test('many strangers cannot either, and its tokens can still be renewed', async () => {
+  test('many strangers cannot either, and the application can still refresh', async () => {
     const client = await proxied.createClient();
     const tokens = await proxied.tokens(client, await somebody(proxied));
     for (let i = 0; i < 60; i++) await askFrom(`203.0.113.${i + 10}`, client, wrong);
     assertTokens(await proxied.post('/oauth/token', refreshForm(client, tokens.refresh_token), from(HERE)));
   });
 
-  test('a stranger who is over the limit is refused also with the right secret', async () => {
+  test('an address over the limit is refused even with correct credentials', async () => {
     const client = await proxied.createClient();
     for (let i = 0; i < 30; i++) await askFrom(ELSEWHERE, client, wrong);
     assertLimited(await askFrom(ELSEWHERE, client));
     assertRevoked(await askFrom(HERE, client));
   });
 
-  test('the application has thirty requests from all its addresses together', async () => {
+  test('an application has thirty requests in total from all its addresses', async () => {
     const client = await proxied.createClient();
     for (let i = 1; i <= 15; i++) {
       assert.deepEqual(rateLimitOf(await askFrom(HERE, client)), [30, 30 - (2 * i - 1), 60]);
@@ -387,7 +390,7 @@ describe('behind a proxy, where addresses are told apart', () => {
     assertTokens(await proxied.post('/oauth/token', exchangeForm(client, issued), from(THERE)));
   });
 
-  test('of the two counters the smaller remainder is told', async () => {
+  test('the headers report the stricter of the two counters', async () => {
     const client = await proxied.createClient();
     for (let i = 0; i < 10; i++) await askFrom(HERE, client, wrong);
     assert.deepEqual(rateLimitOf(await askFrom(HERE, client)), [30, 19, 60]);
@@ -396,28 +399,28 @@ describe('behind a proxy, where addresses are told apart', () => {
     assert.deepEqual(rateLimitOf(await askFrom(ELSEWHERE, client, wrong)), [30, 29, 60]);
   });
 
-  test('only wrong credentials are told to a stranger while the application itself is over its limit', async () => {
+  test('a stranger gets invalid_client, not 429, while the application is over its own limit', async () => {
     const client = await proxied.createClient();
     for (let i = 0; i < 30; i++) await askFrom(HERE, client);
     assertInvalidClient(await askFrom(ELSEWHERE, client, wrong));
     assertLimited(await askFrom(ELSEWHERE, client));
   });
 
-  test('what stands before the last address is what its sender made of it', async () => {
+  test('only the last forwarded address counts: the sender can forge the others', async () => {
     const client = await proxied.createClient();
     for (let i = 0; i < 30; i++) await askFrom(`10.0.0.${i}, ${ELSEWHERE}`, client, wrong);
     assertLimited(await askFrom(`10.0.1.1, ${ELSEWHERE}`, client, wrong));
     assertRevoked(await askFrom(`${ELSEWHERE}, ${HERE}`, client));
   });
 
-  test('a whole IPv6 /64 is one address', async () => {
+  test('an IPv6 /64 counts as one address', async () => {
     const client = await proxied.createClient();
     for (let i = 0; i < 30; i++) await askFrom(`2001:db8:1:2:${i}::${i}`, client, wrong);
     assertLimited(await askFrom('2001:db8:1:2:ffff::1', client, wrong));
     assertInvalidClient(await askFrom('2001:db8:1:3::1', client, wrong));
   });
 
-  test('an address that is none is counted as it stands and is no error', async () => {
+  test('a malformed address is counted as it is, without an error', async () => {
     const client = await proxied.createClient();
     for (const address of ['garbage', '', ', ,', '1.2.3.4:80', '[::1]:80', 'a'.repeat(2000)]) {
       assertRevoked(await askFrom(address, client));
@@ -427,7 +430,7 @@ describe('behind a proxy, where addresses are told apart', () => {
 
 describe('without POSTERN_TRUST_PROXY', () => {
   for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'cf-connecting-ip', 'true-client-ip']) {
-    test(`a forged ${name} makes no other address`, async () => {
+    test(`a forged ${name} has no effect`, async () => {
       const client = await service.createClient();
       const form = { token: 'x', client_id: client.clientId, client_secret: 'wrong' };
       const askAs = (last: number) => {

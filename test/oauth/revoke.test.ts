@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { connect } from '../support/connected.ts';
 import {
-  assertAlive,
-  assertCut,
   assertError,
+  assertGrantRevoked,
   assertInvalidClient,
   assertInvalidGrant,
   assertInvalidRequest,
@@ -13,8 +12,9 @@ import {
   assertReused,
   assertRevoked,
   assertTokens,
+  assertTokensWork,
   basic,
-  saidBy,
+  textWithoutRequestId,
 } from '../support/responses.ts';
 import { DAY, HOUR, newVerifier, type Reply, Service } from '../support/service.ts';
 
@@ -25,49 +25,49 @@ before(async () => {
 after(() => service.stop());
 
 describe('revoking a refresh token', () => {
-  test('ends it and the access token issued with it at once', async () => {
+  test('revokes it and its access token at once', async () => {
     const { client, tokens } = await connect(service);
     assertRevoked(await service.revoke(client, tokens.refresh_token));
     assertInvalidToken(await service.userinfo(tokens.access_token));
     assertInvalidGrant(await service.refresh(client, tokens.refresh_token));
   });
 
-  test('ends the whole family: earlier access tokens too', async () => {
+  test('revokes the grant, earlier access tokens included', async () => {
     const { client, tokens } = await connect(service);
     const second = assertTokens(await service.refresh(client, tokens.refresh_token));
     assertRevoked(await service.revoke(client, second.refresh_token));
     assertInvalidToken(await service.userinfo(tokens.access_token));
-    await assertCut(service, client, second);
+    await assertGrantRevoked(service, client, second);
   });
 
-  test('that was consumed ends the whole family', async () => {
+  test('that was used revokes the grant', async () => {
     const { client, tokens } = await connect(service);
     const second = assertTokens(await service.refresh(client, tokens.refresh_token));
     assertRevoked(await service.revoke(client, tokens.refresh_token));
-    await assertCut(service, client, second);
+    await assertGrantRevoked(service, client, second);
     assertReused(await service.refresh(client, tokens.refresh_token));
   });
 
-  test('ends that family alone', async () => {
+  test('revokes only its own grant', async () => {
     const { client, visitor, tokens } = await connect(service);
     const other = await service.tokens(client, visitor);
     assertRevoked(await service.revoke(client, tokens.refresh_token));
-    await assertAlive(service, client, other);
+    await assertTokensWork(service, client, other);
   });
 
-  test('works while the user is disabled, and stays when enabled again', async () => {
+  test('works while the user is disabled, and lasts when enabled again', async () => {
     const client = await service.createClient();
     const visitor = await service.signedIn();
     const tokens = await service.tokens(client, visitor);
     await service.app.store.users.setDisabled(visitor.user.id, true, service.clock.ms);
     assertRevoked(await service.revoke(client, tokens.refresh_token));
     await service.app.store.users.setDisabled(visitor.user.id, false, service.clock.ms);
-    await assertCut(service, client, tokens);
+    await assertGrantRevoked(service, client, tokens);
   });
 });
 
 describe('revoking an access token', () => {
-  test('ends it alone: the refresh token and the tokens it buys live', async () => {
+  test('revokes only this token: the refresh token and its successors work', async () => {
     const { client, tokens } = await connect(service);
     assertRevoked(await service.revoke(client, tokens.access_token));
     assertInvalidToken(await service.userinfo(tokens.access_token));
@@ -76,7 +76,7 @@ describe('revoking an access token', () => {
     assertInvalidToken(await service.userinfo(tokens.access_token));
   });
 
-  test('leaves the earlier access tokens of its family alone', async () => {
+  test('leaves earlier access tokens of its grant valid', async () => {
     const { client, tokens } = await connect(service);
     const second = assertTokens(await service.refresh(client, tokens.refresh_token));
     assertRevoked(await service.revoke(client, second.access_token));
@@ -84,7 +84,7 @@ describe('revoking an access token', () => {
     assert.equal((await service.userinfo(tokens.access_token)).status, 200);
   });
 
-  test('lasts as long as it would have lived', async () => {
+  test('lasts until the token would have expired', async () => {
     const { client, tokens } = await connect(service);
     assertRevoked(await service.revoke(client, tokens.access_token));
     service.clock.advance(HOUR - 1);
@@ -95,7 +95,7 @@ describe('revoking an access token', () => {
 
 describe('the token_type_hint', () => {
   for (const hint of ['access_token', 'refresh_token', 'unknown', '']) {
-    test(`${JSON.stringify(hint)} is only a hint: both kinds are revoked under it`, async () => {
+    test(`${JSON.stringify(hint)} is only a hint: both kinds of token are revoked`, async () => {
       const { client, tokens } = await connect(service);
       assertRevoked(await service.revoke(client, tokens.access_token, { token_type_hint: hint }));
       assertInvalidToken(await service.userinfo(tokens.access_token));
@@ -107,29 +107,29 @@ describe('the token_type_hint', () => {
 
 describe('a token of another application', () => {
   for (const kind of ['refresh_token', 'access_token'] as const) {
-    test(`is answered alike and stays: ${kind}`, async () => {
+    test(`gets the same response and keeps working: ${kind}`, async () => {
       const { client, tokens } = await connect(service);
       assertRevoked(await service.revoke(await service.createClient(), tokens[kind]));
-      await assertAlive(service, client, tokens);
+      await assertTokensWork(service, client, tokens);
     });
   }
 
-  test('is answered alike and stays: a consumed refresh token', async () => {
+  test('gets the same response and changes nothing: a used refresh token', async () => {
     const { client, tokens } = await connect(service);
     const second = assertTokens(await service.refresh(client, tokens.refresh_token));
     assertRevoked(await service.revoke(await service.createClient(), tokens.refresh_token));
-    await assertAlive(service, client, second);
+    await assertTokensWork(service, client, second);
   });
 });
 
-test('an authorization code is no token: answered alike, and it can still be exchanged', async () => {
+test('an authorization code gets the same response, and can still be exchanged', async () => {
   const { client, visitor } = await connect(service);
   const issued = await service.authorize(client, visitor);
   assertRevoked(await service.revoke(client, issued.code));
   assertTokens(await service.exchange(client, issued));
 });
 
-test('every answer is byte for byte the same, whatever the token was', async () => {
+test('every success response is the same, byte for byte', async () => {
   const { client, visitor, tokens } = await connect(service);
   const expired = await service.tokens(client, visitor);
   service.clock.advance(30 * DAY);
@@ -137,7 +137,7 @@ test('every answer is byte for byte the same, whatever the token was', async () 
   const others = await connect(service);
   const rotated = assertTokens(await service.refresh(ours.client, ours.tokens.refresh_token));
   const code = await service.authorize(ours.client, ours.visitor);
-  const answers = new Map<string, Reply>();
+  const responses = new Map<string, Reply>();
   for (const [name, token] of Object.entries({
     'an expired refresh token of another': tokens.refresh_token,
     "another's expired access token": expired.access_token,
@@ -154,19 +154,19 @@ test('every answer is byte for byte the same, whatever the token was', async () 
     'a NUL': '\0',
     'something long': 'x'.repeat(10_000),
   })) {
-    answers.set(name, await service.revoke(ours.client, token));
+    responses.set(name, await service.revoke(ours.client, token));
   }
   const seen = ({ status, headers, text }: Reply) => {
     const same = [...headers].filter(([name]) => !['date', 'ratelimit-remaining'].includes(name));
     return { status, text, headers: same };
   };
-  const [first] = answers.values();
+  const [first] = responses.values();
   assert.equal(first!.text, '{"revoked":true}');
   assertNotCached(first!);
-  for (const [name, answer] of answers) assert.deepEqual(seen(answer), seen(first!), name);
+  for (const [name, response] of responses) assert.deepEqual(seen(response), seen(first!), name);
 });
 
-describe('errors come before the answer that is always the same', () => {
+describe('errors', () => {
   for (const name of ['token', 'client_id', 'client_secret']) {
     test(`invalid_request when ${name} is missing or empty, and nothing changes`, async () => {
       const { client, tokens } = await connect(service);
@@ -178,7 +178,7 @@ describe('errors come before the answer that is always the same', () => {
       const { [name]: _, ...rest } = form;
       assertInvalidRequest(await service.post('/oauth/revoke', rest));
       assertInvalidRequest(await service.post('/oauth/revoke', { ...rest, [name]: '' }));
-      await assertAlive(service, client, tokens);
+      await assertTokensWork(service, client, tokens);
     });
   }
 
@@ -188,7 +188,7 @@ describe('errors come before the answer that is always the same', () => {
       assertInvalidClient(await service.revoke(client, token, { client_secret: 'wrong' }));
       assertInvalidClient(await service.revoke(client, token, { client_id: 'unknown' }));
     }
-    await assertAlive(service, client, tokens);
+    await assertTokensWork(service, client, tokens);
   });
 
   test('invalid_client for a disabled application, and nothing changes', async () => {
@@ -197,28 +197,28 @@ describe('errors come before the answer that is always the same', () => {
     await applications.setDisabled(client.clientId, true, service.clock.ms);
     assertInvalidClient(await service.revoke(client, tokens.refresh_token));
     await applications.setDisabled(client.clientId, false, service.clock.ms);
-    await assertAlive(service, client, tokens);
+    await assertTokensWork(service, client, tokens);
   });
 
-  test('a missing token before wrong credentials', async () => {
+  test('a missing token is reported before wrong credentials', async () => {
     const wrong = { client_id: 'unknown', client_secret: 'wrong' };
     assertInvalidRequest(await service.post('/oauth/revoke', wrong));
     assertInvalidClient(await service.post('/oauth/revoke', { ...wrong, token: 'x' }));
   });
 
-  test('invalid_client says the same for a live token and for garbage', async () => {
+  test('invalid_client is the same for a live token and for garbage', async () => {
     const { client, tokens } = await connect(service);
     const live = await service.revoke(client, tokens.refresh_token, { client_secret: 'wrong' });
     const garbage = await service.revoke(client, 'garbage', { client_secret: 'wrong' });
-    assert.equal(saidBy(live), saidBy(garbage));
+    assert.equal(textWithoutRequestId(live), textWithoutRequestId(garbage));
     assert.equal(live.status, garbage.status);
   });
 
   test('405 with Allow for every method but POST', async () => {
     for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-      const answer = await service.send('/oauth/revoke', { method });
-      assertError(answer, 405, 'invalid_request');
-      assert.equal(answer.headers.get('allow'), 'POST', method);
+      const response = await service.send('/oauth/revoke', { method });
+      assertError(response, 405, 'invalid_request');
+      assert.equal(response.headers.get('allow'), 'POST', method);
     }
   });
 
@@ -234,18 +234,18 @@ describe('errors come before the answer that is always the same', () => {
     ] as const) {
       assertInvalidRequest(await service.post(`/oauth/revoke?${new URLSearchParams(query)}`, form));
     }
-    await assertAlive(service, client, tokens);
+    await assertTokensWork(service, client, tokens);
   });
 });
 
-describe('the ways to send it', () => {
+describe('the request may be sent as', () => {
   test('JSON', async () => {
     const { client, tokens } = await connect(service);
     const { clientId: client_id, clientSecret: client_secret } = client;
     const body = JSON.stringify({ token: tokens.refresh_token, client_id, client_secret });
     const headers = { 'content-type': 'application/json' };
     assertRevoked(await service.send('/oauth/revoke', { method: 'POST', body, headers }));
-    await assertCut(service, client, tokens);
+    await assertGrantRevoked(service, client, tokens);
   });
 
   test('HTTP Basic', async () => {
@@ -253,15 +253,15 @@ describe('the ways to send it', () => {
     const authorization = basic(client.clientId, client.clientSecret);
     const form = { token: tokens.refresh_token };
     assertRevoked(await service.post('/oauth/revoke', form, { authorization }));
-    await assertCut(service, client, tokens);
+    await assertGrantRevoked(service, client, tokens);
   });
 
-  test('HTTP Basic together with a client_secret in the body is invalid_request, and nothing changes', async () => {
+  test('HTTP Basic, but not with a client_secret in the body as well: invalid_request, and nothing changes', async () => {
     const { client, tokens } = await connect(service);
     const { clientId, clientSecret: client_secret } = client;
     const authorization = basic(clientId, client_secret);
     const form = { token: tokens.refresh_token, client_secret };
     assertInvalidRequest(await service.post('/oauth/revoke', form, { authorization }));
-    await assertAlive(service, client, tokens);
+    await assertTokensWork(service, client, tokens);
   });
 });

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { somebody } from '../support/connected.ts';
 import {
-  assertAlive,
-  assertCut,
   assertError,
+  assertGrantRevoked,
   assertInvalidClient,
   assertInvalidGrant,
   assertInvalidRequest,
   assertInvalidToken,
   assertNotCached,
   assertTokens,
+  assertTokensWork,
   basic,
   RATE_LIMIT_HEADERS,
-  saidBy,
+  textWithoutRequestId,
 } from '../support/responses.ts';
 import {
   authorizePath,
@@ -43,7 +43,7 @@ async function issueCode(parameters: Record<string, string> = {}): Promise<Issue
   return { client, visitor, issued: await service.authorize(client, visitor, parameters) };
 }
 
-/** The request refused must not have cost the code: it can still be exchanged. */
+/** The refused request did not use up the code: it can still be exchanged. */
 async function assertStillIssued({ client, issued }: Issued): Promise<void> {
   assertTokens(await service.exchange(client, issued));
 }
@@ -56,11 +56,11 @@ function without(form: Record<string, string>, name: string): Record<string, str
 describe('a code is exchanged', () => {
   test('for an access token and a refresh token, with all five fields', async () => {
     const { client, issued } = await issueCode();
-    const answer = await service.exchange(client, issued);
-    const tokens = assertTokens(answer, 'profile email');
-    assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);
-    assert.equal(answer.headers.get('pragma'), 'no-cache');
-    await assertAlive(service, client, tokens);
+    const response = await service.exchange(client, issued);
+    const tokens = assertTokens(response, 'profile email');
+    assert.match(response.headers.get('content-type') ?? '', /^application\/json/);
+    assert.equal(response.headers.get('pragma'), 'no-cache');
+    await assertTokensWork(service, client, tokens);
   });
 
   test('with a JSON body as well', async () => {
@@ -70,17 +70,17 @@ describe('a code is exchanged', () => {
     assertTokens(await service.send('/oauth/token', { method: 'POST', body, headers }));
   });
 
-  test('and unknown parameters are ignored', async () => {
+  test('with unknown parameters, which are ignored', async () => {
     const { client, issued } = await issueCode();
     assertTokens(await service.exchange(client, issued, { audience: 'x', scope: 'unknown', token: 'y' }));
   });
 
-  test('and the granted scope is written in a fixed order', async () => {
+  test('with the granted scope in a fixed order', async () => {
     const { client, issued } = await issueCode({ scope: 'email profile' });
     assertTokens(await service.exchange(client, issued), 'profile email');
   });
 
-  test('and only what was asked for is granted', async () => {
+  test('with the requested scope only', async () => {
     const { client, issued } = await issueCode({ scope: 'email' });
     assertTokens(await service.exchange(client, issued), 'email');
   });
@@ -102,7 +102,7 @@ describe('a code is exchanged', () => {
   });
 });
 
-describe('invalid_grant, and the code stays issued', () => {
+describe('invalid_grant, and the code keeps working', () => {
   const redirectUris = ['https://client.example/cb?a=%20b', 'https://client.example/other'];
 
   test('when five minutes have passed', async () => {
@@ -138,7 +138,7 @@ describe('invalid_grant, and the code stays issued', () => {
     await assertStillIssued(ours);
   });
 
-  test('when the code_verifier is absent or empty: the one missing parameter that is not invalid_request', async () => {
+  test('when the code_verifier is absent or empty (the only missing parameter that is not invalid_request)', async () => {
     const ours = await issueCode();
     const form = exchangeForm(ours.client, ours.issued);
     assertInvalidGrant(await service.post('/oauth/token', without(form, 'code_verifier')));
@@ -182,8 +182,8 @@ describe('invalid_grant, and the code stays issued', () => {
   });
 });
 
-describe('invalid_grant for what is no code', () => {
-  test('garbage, a changed code, and tokens of another kind', async () => {
+describe('invalid_grant for something that is not a code', () => {
+  test('garbage, a changed code, and other kinds of token', async () => {
     const { client, issued } = await issueCode();
     const tokens = assertTokens(await service.exchange(client, issued));
     const last = issued.code.at(-1) === 'A' ? 'B' : 'A';
@@ -198,10 +198,10 @@ describe('invalid_grant for what is no code', () => {
     ]) {
       assertInvalidGrant(await service.exchange(client, { ...issued, code }));
     }
-    await assertAlive(service, client, tokens);
+    await assertTokensWork(service, client, tokens);
   });
 
-  test('a code that is sealed well, but of a grant that does not exist', async () => {
+  test('a valid code of a grant that does not exist', async () => {
     const { client, visitor, issued } = await issueCode();
     const { tokenSigner } = service.app.keys;
     const code = tokenSigner.signCode({ userId: visitor.user.id, grantId: 'A'.repeat(22), generation: 0 });
@@ -209,37 +209,37 @@ describe('invalid_grant for what is no code', () => {
   });
 });
 
-describe('a code that was used', () => {
-  test('is invalid_grant and gives no tokens', async () => {
+describe('a used code', () => {
+  test('is invalid_grant and issues no tokens', async () => {
     const { client, issued } = await issueCode();
     assertTokens(await service.exchange(client, issued));
     assertInvalidGrant(await service.exchange(client, issued));
     assertInvalidGrant(await service.exchange(client, issued));
   });
 
-  test('and is replayed with everything right cuts the whole session', async () => {
+  test('replayed with correct parameters revokes the grant', async () => {
     const { client, issued } = await issueCode();
     const tokens = assertTokens(await service.exchange(client, issued));
     assertInvalidGrant(await service.exchange(client, issued));
-    await assertCut(service, client, tokens);
+    await assertGrantRevoked(service, client, tokens);
   });
 
-  test('and is replayed after a rotation cuts the session all the same', async () => {
+  test('replayed after a rotation revokes the grant as well', async () => {
     const { client, issued } = await issueCode();
     const first = assertTokens(await service.exchange(client, issued));
     const second = assertTokens(await service.refresh(client, first.refresh_token));
     service.clock.advance(5 * MINUTE - 1);
     assertInvalidGrant(await service.exchange(client, issued));
     assertInvalidToken(await service.userinfo(first.access_token));
-    await assertCut(service, client, second);
+    await assertGrantRevoked(service, client, second);
   });
 
-  test('and is replayed when its time is over cuts the session all the same', async () => {
+  test('replayed after its expiry revokes the grant as well', async () => {
     const { client, issued } = await issueCode();
     const tokens = assertTokens(await service.exchange(client, issued));
     service.clock.advance(30 * MINUTE);
     assertInvalidGrant(await service.exchange(client, issued));
-    await assertCut(service, client, tokens);
+    await assertGrantRevoked(service, client, tokens);
   });
 
   const harmless: readonly (readonly [string, (client: TestClient, issued: IssuedCode) => Promise<Reply>])[] =
@@ -257,27 +257,27 @@ describe('a code that was used', () => {
       ['another client', async (_, issued) => service.exchange(await service.createClient(), issued)],
     ];
   for (const [rule, replay] of harmless) {
-    test(`and is replayed with ${rule} is invalid_grant and cuts nothing`, async () => {
+    test(`replayed with ${rule} is invalid_grant and revokes nothing`, async () => {
       const { client, issued } = await issueCode();
       const tokens = assertTokens(await service.exchange(client, issued));
       assertInvalidGrant(await replay(client, issued));
-      await assertAlive(service, client, tokens);
+      await assertTokensWork(service, client, tokens);
     });
   }
 
-  test('and is replayed with a wrong client_secret is invalid_client and cuts nothing', async () => {
+  test('replayed with a wrong client_secret is invalid_client and revokes nothing', async () => {
     const { client, issued } = await issueCode();
     const tokens = assertTokens(await service.exchange(client, issued));
     assertInvalidClient(await service.exchange(client, issued, { client_secret: 'wrong' }));
-    await assertAlive(service, client, tokens);
+    await assertTokensWork(service, client, tokens);
   });
 
-  test('and is replayed cuts that session alone', async () => {
+  test('replayed revokes only its own grant', async () => {
     const { client, visitor, issued } = await issueCode();
     const other = await service.tokens(client, visitor);
     assertTokens(await service.exchange(client, issued));
     assertInvalidGrant(await service.exchange(client, issued));
-    await assertAlive(service, client, other);
+    await assertTokensWork(service, client, other);
   });
 });
 
@@ -301,7 +301,7 @@ describe('invalid_request', () => {
     'token',
     'access_token',
   ]) {
-    test(`when ${name} is in the query, though the body is right, and nothing changes`, async () => {
+    test(`when ${name} is in the query beside a correct body, and nothing changes`, async () => {
       const ours = await issueCode();
       const form = exchangeForm(ours.client, ours.issued);
       for (const query of [`${name}=x`, `${name}=`, `a=b&${name}=x`, `x=%FF&${encodeAll(name)}=x`]) {
@@ -314,7 +314,7 @@ describe('invalid_request', () => {
     });
   }
 
-  test('and nothing in the query stands in for what the body lacks', async () => {
+  test('when a missing parameter is in the query', async () => {
     const ours = await issueCode();
     const form = without(exchangeForm(ours.client, ours.issued), 'grant_type');
     assertInvalidRequest(await service.post('/oauth/token?grant_type=authorization_code', form));
@@ -343,7 +343,7 @@ describe('invalid_client, and nothing changes', () => {
     await assertStillIssued(ours);
   });
 
-  test('when the client_secret is that of another application', async () => {
+  test('when the client_secret belongs to another application', async () => {
     const ours = await issueCode();
     const other = await service.createClient();
     const changes = { client_secret: other.clientSecret };
@@ -351,7 +351,7 @@ describe('invalid_client, and nothing changes', () => {
     await assertStillIssued(ours);
   });
 
-  test('when the client_secret is the stored hash of the right one', async () => {
+  test('when the client_secret is the stored hash of the correct one', async () => {
     const ours = await issueCode();
     const application = await service.app.store.applications.find(ours.client.clientId);
     const changes = { client_secret: application!.secrets[0]!.hash };
@@ -390,18 +390,18 @@ describe('invalid_client, and nothing changes', () => {
     assertInvalidClient(await service.exchange(client, issued));
   });
 
-  test('and a wrong secret, an unknown id and a disabled application are told alike', async () => {
+  test('with the same response for a wrong secret, an unknown id and a disabled application', async () => {
     const { client, issued } = await issueCode();
     const wrongSecret = await service.exchange(client, issued, { client_secret: 'wrong' });
     const unknown = await service.exchange(client, issued, { client_id: 'unknown' });
     await service.app.store.applications.setDisabled(client.clientId, true, service.clock.ms);
     const disabled = await service.exchange(client, issued);
-    assert.equal(saidBy(unknown), saidBy(wrongSecret));
-    assert.equal(saidBy(disabled), saidBy(wrongSecret));
+    assert.equal(textWithoutRequestId(unknown), textWithoutRequestId(wrongSecret));
+    assert.equal(textWithoutRequestId(disabled), textWithoutRequestId(wrongSecret));
   });
 });
 
-describe('while a client_secret is being replaced', () => {
+describe('while a client_secret is being rotated', () => {
   async function rotate({ clientId }: TestClient, overlap: number): Promise<TestClient> {
     const clientSecret = `postern_cs_${newVerifier()}`;
     const now = service.clock.ms;
@@ -409,7 +409,7 @@ describe('while a client_secret is being replaced', () => {
     return { clientId, clientSecret, redirectUri: '' };
   }
 
-  test('both work, the earlier one until the very end of the overlap', async () => {
+  test('both work, the earlier one until the end of the overlap', async () => {
     const { client, visitor } = await issueCode();
     const renewed = { ...(await rotate(client, MINUTE)), redirectUri: client.redirectUri };
     const [first, second, third] = [
@@ -425,14 +425,14 @@ describe('while a client_secret is being replaced', () => {
     assertTokens(await service.exchange(renewed, third));
   });
 
-  test('without overlap the earlier one ends at once', async () => {
+  test('without an overlap the earlier one stops working at once', async () => {
     const ours = await issueCode();
     const renewed = await rotate(ours.client, 0);
     assertInvalidClient(await service.exchange(ours.client, ours.issued));
     await assertStillIssued({ ...ours, client: { ...renewed, redirectUri: ours.client.redirectUri } });
   });
 
-  test('an earlier overlap is not made longer by the next', async () => {
+  test('a second rotation does not extend an earlier overlap', async () => {
     const ours = await issueCode();
     await rotate(ours.client, MINUTE);
     await rotate(ours.client, DAY);
@@ -447,7 +447,7 @@ describe('HTTP Basic', () => {
     return service.post('/oauth/token', { ...form, ...changes }, { authorization });
   };
 
-  test('authenticates like the two parameters, its scheme in any case', async () => {
+  test('authenticates like the two parameters, with a case-insensitive scheme', async () => {
     const client = await service.createClient();
     const visitor = await somebody(service);
     const credentials = basic(client.clientId, client.clientSecret).slice('Basic '.length);
@@ -457,7 +457,7 @@ describe('HTTP Basic', () => {
     }
   });
 
-  test('has both halves form-encoded', async () => {
+  test('has both parts form-encoded', async () => {
     const { client, issued } = await issueCode();
     const secret = 'a+b c:d%2F/é&=';
     const now = service.clock.ms;
@@ -476,7 +476,7 @@ describe('HTTP Basic', () => {
     await assertStillIssued(ours);
   });
 
-  test('together with a client_secret in the body is invalid_request, though both are right', async () => {
+  test('and a client_secret in the body is invalid_request, even if both are correct', async () => {
     const ours = await issueCode();
     const { clientId, clientSecret } = ours.client;
     const authorization = basic(clientId, clientSecret);
@@ -490,7 +490,7 @@ describe('HTTP Basic', () => {
     await assertStillIssued(ours);
   });
 
-  test('with the same client_id in the body is no second method; with another it is invalid_request', async () => {
+  test('may repeat the client_id in the body; a different one is invalid_request', async () => {
     const { client, visitor, issued } = await issueCode();
     const authorization = basic(client.clientId, client.clientSecret);
     const other = await service.createClient();
@@ -500,7 +500,7 @@ describe('HTTP Basic', () => {
     assertTokens(await exchangeWith(next, client, authorization, { client_id: '' }));
   });
 
-  test('that lacks a half or cannot be read is a request without credentials', async () => {
+  test('without both parts, or malformed, is a request without credentials', async () => {
     const ours = await issueCode();
     const { clientId, clientSecret } = ours.client;
     for (const authorization of [
@@ -514,14 +514,14 @@ describe('HTTP Basic', () => {
       basic('%FF', clientSecret),
       `Basic ${Buffer.from([0xff, 0x3a, 0xff]).toString('base64')}`,
     ]) {
-      const answer = await exchangeWith(ours.issued, ours.client, authorization);
-      assert.ok([400, 401].includes(answer.status), `${authorization}: ${answer.text}`);
-      assert.ok(['invalid_request', 'invalid_client'].includes(String(answer.body.error)), answer.text);
+      const response = await exchangeWith(ours.issued, ours.client, authorization);
+      assert.ok([400, 401].includes(response.status), `${authorization}: ${response.text}`);
+      assert.ok(['invalid_request', 'invalid_client'].includes(String(response.body.error)), response.text);
     }
     await assertStillIssued(ours);
   });
 
-  test('is the only scheme looked at: another one leaves the parameters to speak', async () => {
+  test('is the only scheme that is read; another one is ignored', async () => {
     const { client, issued } = await issueCode();
     const form = exchangeForm(client, issued);
     assertTokens(await service.post('/oauth/token', form, { authorization: 'Bearer x' }));
@@ -542,25 +542,25 @@ describe('unsupported_grant_type', () => {
   ]) {
     test(`for ${JSON.stringify(grantType)}, and nothing changes`, async () => {
       const ours = await issueCode();
-      const answer = await service.exchange(ours.client, ours.issued, { grant_type: grantType });
-      assertError(answer, 400, 'unsupported_grant_type');
+      const response = await service.exchange(ours.client, ours.issued, { grant_type: grantType });
+      assertError(response, 400, 'unsupported_grant_type');
       await assertStillIssued(ours);
     });
   }
 });
 
-describe('of several errors the first in this order is told', () => {
+describe('of several errors the first in this order is returned', () => {
   const bad = { client_id: 'unknown', client_secret: 'wrong' };
   const badCode = { code: 'x', redirect_uri: 'x' };
   const post = (form: Record<string, string>) => service.post('/oauth/token', form);
 
-  test('method, before the body and all else', async () => {
+  test('method, before everything else', async () => {
     for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       const body = method === 'GET' ? null : 'a=1&a=2';
-      const answer = await service.send('/oauth/token', { method, body });
-      assert.equal(answer.status, 405, method);
-      assert.equal(answer.headers.get('allow'), 'POST');
-      assertError(answer, 405, 'invalid_request');
+      const response = await service.send('/oauth/token', { method, body });
+      assert.equal(response.status, 405, method);
+      assert.equal(response.headers.get('allow'), 'POST');
+      assertError(response, 405, 'invalid_request');
     }
   });
 
@@ -606,7 +606,7 @@ describe('of several errors the first in this order is told', () => {
     );
   });
 
-  test('a missing code_verifier only with the grant', async () => {
+  test('a missing code_verifier, with the other checks of the grant', async () => {
     const ours = await issueCode();
     const form = without(exchangeForm(ours.client, ours.issued), 'code_verifier');
     assertInvalidRequest(await post(without(form, 'code')));
@@ -617,10 +617,10 @@ describe('of several errors the first in this order is told', () => {
 });
 
 describe('an error', () => {
-  test('never repeats what was sent', async () => {
+  test('never repeats input', async () => {
     const { client, issued } = await issueCode();
     const mark = 'MARK4711';
-    const answers = [
+    const responses = [
       await service.post('/oauth/token', { grant_type: mark, client_id: mark, client_secret: mark }),
       await service.exchange(client, issued, { code: mark, redirect_uri: mark, code_verifier: mark }),
       await service.exchange(client, issued, { client_id: mark, client_secret: mark }),
@@ -629,20 +629,20 @@ describe('an error', () => {
       await service.send(`/oauth/token?${mark}`, { method: 'PUT' }),
       await service.get(`/oauth/${mark}`),
     ];
-    for (const answer of answers) {
-      assert.ok(answer.status >= 400 && answer.status < 500);
-      assert.doesNotMatch(answer.text, /MARK4711/);
-      assertNotCached(answer);
+    for (const response of responses) {
+      assert.ok(response.status >= 400 && response.status < 500);
+      assert.doesNotMatch(response.text, /MARK4711/);
+      assertNotCached(response);
     }
   });
 
-  test('of an address that cannot be decoded repeats nothing either', async () => {
-    const answer = await service.get('/oauth/%ZZMARK4711');
-    assert.doesNotMatch(answer.text, /MARK4711/);
-    assertInvalidRequest(answer);
+  test('for a URL that cannot be decoded repeats no input either', async () => {
+    const response = await service.get('/oauth/%ZZMARK4711');
+    assert.doesNotMatch(response.text, /MARK4711/);
+    assertInvalidRequest(response);
   });
 
-  test('is in the log with its reason, and never with a credential', async () => {
+  test('is logged with its reason and without credentials', async () => {
     const { client, issued } = await issueCode();
     const tokens = assertTokens(await service.exchange(client, issued));
     await service.refresh(client, tokens.refresh_token);
@@ -656,7 +656,7 @@ describe('an error', () => {
   });
 });
 
-test('a stolen database holds no credential that could be presented', async () => {
+test('the database contains no usable credential', async () => {
   const { client, issued } = await issueCode();
   const tokens = assertTokens(await service.exchange(client, issued));
   const stored = await service.storedBytes();
@@ -674,29 +674,29 @@ test('a stolen database holds no credential that could be presented', async () =
 });
 
 describe('server_error', () => {
-  /** The answer to an exchange while the database is gone. Afterwards the same code must work. */
+  /** The response to an exchange while the database is unavailable. Afterwards the same code must work. */
   async function exchangeWithoutDatabase(): Promise<Reply> {
     const broken = await Service.start();
     try {
       const client = await broken.createClient();
       const issued = await broken.authorize(client, await broken.signedIn());
       const bringBack = await broken.takeDatabaseAway();
-      const answer = await broken.exchange(client, issued);
+      const response = await broken.exchange(client, issued);
       await bringBack();
       while ((await broken.get('/health')).status !== 200);
       assertTokens(await broken.exchange(client, issued));
-      return answer;
+      return response;
     } finally {
       await broken.stop();
     }
   }
 
-  test('is 500 in JSON, changes nothing, and passes', async () => {
+  test('is 500 in JSON and changes nothing', async () => {
     assertError(await exchangeWithoutDatabase(), 500, 'server_error');
   });
 
-  test('carries the rate limit like every answer to a request that names a client', async () => {
-    const answer = await exchangeWithoutDatabase();
-    for (const name of RATE_LIMIT_HEADERS) assert.notEqual(answer.headers.get(name), null, name);
+  test('has the rate-limit headers like every response to a request with a client_id', async () => {
+    const response = await exchangeWithoutDatabase();
+    for (const name of RATE_LIMIT_HEADERS) assert.notEqual(response.headers.get(name), null, name);
   });
 });

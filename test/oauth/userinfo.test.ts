@@ -24,19 +24,19 @@ async function connectAs(user: TestUser, parameters: Record<string, string> = {}
   return { client, visitor, tokens: await service.tokens(client, visitor, parameters) };
 }
 
-const challengeOf = (answer: Reply): string => answer.headers.get('www-authenticate') ?? '';
+const challengeOf = (response: Reply): string => response.headers.get('www-authenticate') ?? '';
 
 describe('the claims', () => {
-  test('are those of the scope of the token; sub is always there', async () => {
+  test("are those of the token's scope; sub is always present", async () => {
     const user = await service.createUser(undefined, 'Ada Lovelace');
     const profile = { name: 'Ada Lovelace', updated_at: Math.floor(service.clock.ms / 1000) };
     const email = { email: user.email, email_verified: true };
     const { client, visitor, tokens } = await connectAs(user);
-    const answer = await service.userinfo(tokens.access_token);
-    assert.equal(answer.status, 200);
-    assert.match(answer.headers.get('content-type') ?? '', /^application\/json/);
-    assertNotCached(answer);
-    assert.deepEqual(answer.body, { sub: user.id, ...profile, ...email });
+    const response = await service.userinfo(tokens.access_token);
+    assert.equal(response.status, 200);
+    assert.match(response.headers.get('content-type') ?? '', /^application\/json/);
+    assertNotCached(response);
+    assert.deepEqual(response.body, { sub: user.id, ...profile, ...email });
     for (const [scope, claims] of [
       ['profile', profile],
       ['email', email],
@@ -46,7 +46,7 @@ describe('the claims', () => {
     }
   });
 
-  test('are those of that very token, not of its grant: a narrowed one shows less than the one before', async () => {
+  test('follow the scope of the token, not of its grant: a narrowed token returns fewer', async () => {
     const { client, tokens } = await connect(service);
     const narrow = assertTokens(
       await service.refresh(client, tokens.refresh_token, { scope: 'email' }),
@@ -60,13 +60,13 @@ describe('the claims', () => {
     assert.ok('name' in (await service.userinfo(tokens.access_token)).body);
   });
 
-  test('leave out what is not known', async () => {
+  test('leave out unknown values', async () => {
     const { tokens } = await connectAs(await service.createUser(undefined, null), { scope: 'profile' });
     const { body } = await service.userinfo(tokens.access_token);
     assert.deepEqual(Object.keys(body), ['sub', 'updated_at']);
   });
 
-  test('say whether the address is verified, read live', async () => {
+  test('include whether the address is verified, read live', async () => {
     const user = { id: newId(), email: `${newId().toLowerCase()}@example.com`, password: '' };
     const donor = await service.app.store.users.find((await service.createUser()).id);
     await service.app.store.users.create({
@@ -82,7 +82,7 @@ describe('the claims', () => {
     assert.equal((await service.userinfo(tokens.access_token)).body.email_verified, true);
   });
 
-  test('give a name of any kind as it is', async () => {
+  test('contain any name unchanged', async () => {
     const name = '"Zoë" </script> \\ \u2028 😀 \u0007';
     const { tokens } = await connectAs(await service.createUser(undefined, name));
     assert.equal((await service.userinfo(tokens.access_token)).body.name, name);
@@ -90,7 +90,7 @@ describe('the claims', () => {
 });
 
 describe('the bearer token', () => {
-  test('comes under a scheme in any case', async () => {
+  test('has a case-insensitive scheme', async () => {
     const { tokens } = await connect(service);
     for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR', 'Bearer  ']) {
       const authorization = `${scheme} ${tokens.access_token}`;
@@ -98,15 +98,15 @@ describe('the bearer token', () => {
     }
   });
 
-  test('is asked for with HEAD as with GET', async () => {
+  test('works with HEAD as with GET', async () => {
     const { tokens } = await connect(service);
     const head = ['HEAD /oauth/userinfo HTTP/1.1', `Authorization: Bearer ${tokens.access_token}`];
-    const answer = await rawRequest(service, head);
-    assert.equal(answer.status, 200);
-    assert.equal(answer.text, '');
+    const response = await rawRequest(service, head);
+    assert.equal(response.status, 200);
+    assert.equal(response.text, '');
   });
 
-  test('absent is 401 invalid_token, and the challenge names no error', async () => {
+  test('absent is 401 invalid_token, with a challenge without error=', async () => {
     for (const headers of [
       {},
       { authorization: '' },
@@ -115,13 +115,13 @@ describe('the bearer token', () => {
       { authorization: 'Basic eDp5' },
       { authorization: 'postern_at_x' },
     ]) {
-      const answer = await service.get('/oauth/userinfo', headers as Record<string, string>);
-      assertInvalidToken(answer);
-      assert.doesNotMatch(challengeOf(answer), /error=/);
+      const response = await service.get('/oauth/userinfo', headers as Record<string, string>);
+      assertInvalidToken(response);
+      assert.doesNotMatch(challengeOf(response), /error=/);
     }
   });
 
-  test('in the query or in a body is not looked at', async () => {
+  test('in the query or in a body is not read', async () => {
     const { tokens } = await connect(service);
     const { access_token } = tokens;
     const inQuery = await service.get(`/oauth/userinfo?access_token=${access_token}`);
@@ -140,13 +140,13 @@ describe('the bearer token', () => {
     assert.equal(posted.headers.get('allow'), 'GET, HEAD');
   });
 
-  test('in the query does no harm to the one in the header', async () => {
+  test('in the query does not affect the one in the header', async () => {
     const { tokens } = await connect(service);
     const authorization = `Bearer ${tokens.access_token}`;
     assert.equal((await service.get('/oauth/userinfo?access_token=x', { authorization })).status, 200);
   });
 
-  test('that is invalid is 401 invalid_token, and the challenge says so', async () => {
+  test('that is invalid is 401 invalid_token, with error= in the challenge', async () => {
     const { client, visitor, tokens } = await connect(service);
     const { code } = await service.authorize(client, visitor);
     const { access_token, refresh_token } = tokens;
@@ -163,9 +163,9 @@ describe('the bearer token', () => {
       `${access_token},`,
       access_token.toLowerCase(),
     ]) {
-      const answer = await service.userinfo(token);
-      assertInvalidToken(answer);
-      assert.match(challengeOf(answer), /error="invalid_token"/);
+      const response = await service.userinfo(token);
+      assertInvalidToken(response);
+      assert.match(challengeOf(response), /error="invalid_token"/);
     }
     assert.equal((await service.userinfo(access_token)).status, 200);
   });
@@ -174,16 +174,16 @@ describe('the bearer token', () => {
     const { tokens } = await connect(service);
     const { access_token } = tokens;
     const places = Array.from({ length: access_token.length }, (_, index) => index);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       places.map((index) => {
         const other = access_token[index] === 'A' ? 'B' : 'A';
         return service.userinfo(access_token.slice(0, index) + other + access_token.slice(index + 1));
       }),
     );
-    for (const answer of answers) assertInvalidToken(answer);
+    for (const response of responses) assertInvalidToken(response);
   });
 
-  test('that is sealed well, but ahead of its grant or of none, is refused', async () => {
+  test('that is valid, but ahead of its grant or without one, is refused', async () => {
     const { tokens } = await connect(service);
     const { tokenSigner } = service.app.keys;
     const opened = tokenSigner.verifyAccessToken(tokens.access_token)!;
@@ -203,12 +203,12 @@ describe('an access token', () => {
     service.clock.advance(HOUR - 1);
     assert.equal((await service.userinfo(tokens.access_token)).status, 200);
     service.clock.advance(1);
-    const answer = await service.userinfo(tokens.access_token);
-    assertInvalidToken(answer);
-    assert.match(challengeOf(answer), /error="invalid_token"/);
+    const response = await service.userinfo(tokens.access_token);
+    assertInvalidToken(response);
+    assert.match(challengeOf(response), /error="invalid_token"/);
   });
 
-  test('of a rotation lives its own hour', async () => {
+  test('of a rotation is valid for an hour from then', async () => {
     const { client, tokens } = await connect(service);
     service.clock.advance(HOUR - 1);
     const second = assertTokens(await service.refresh(client, tokens.refresh_token));
@@ -244,32 +244,32 @@ describe('an access token', () => {
   });
 });
 
-test('every refusal of a token that was sent reads the same', async () => {
+test('every invalid token gets the same response', async () => {
   const { client, tokens } = await connect(service);
   const garbage = await service.userinfo('garbage');
   await service.revoke(client, tokens.access_token);
   const revoked = await service.userinfo(tokens.access_token);
   service.clock.advance(HOUR);
   const expired = await service.userinfo(tokens.access_token);
-  for (const answer of [revoked, expired]) {
-    assert.equal(answer.text, garbage.text);
-    assert.equal(challengeOf(answer), challengeOf(garbage));
+  for (const response of [revoked, expired]) {
+    assert.equal(response.text, garbage.text);
+    assert.equal(challengeOf(response), challengeOf(garbage));
   }
 });
 
 test('405 with Allow for every method but GET and HEAD', async () => {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    const answer = await service.send('/oauth/userinfo', { method });
-    assertError(answer, 405, 'invalid_request');
-    assert.equal(answer.headers.get('allow'), 'GET, HEAD');
+    const response = await service.send('/oauth/userinfo', { method });
+    assertError(response, 405, 'invalid_request');
+    assert.equal(response.headers.get('allow'), 'GET, HEAD');
   }
 });
 
-test('userinfo is no part of the rate limit', async () => {
+test('userinfo has no rate limit', async () => {
   const { tokens } = await connect(service);
   for (let i = 0; i < 40; i++) {
-    const answer = await service.userinfo(tokens.access_token);
-    assert.equal(answer.status, 200);
-    for (const name of RATE_LIMIT_HEADERS) assert.equal(answer.headers.get(name), null);
+    const response = await service.userinfo(tokens.access_token);
+    assert.equal(response.status, 200);
+    for (const name of RATE_LIMIT_HEADERS) assert.equal(response.headers.get(name), null);
   }
 });

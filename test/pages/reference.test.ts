@@ -18,7 +18,7 @@ const shown = (text: string): boolean =>
     text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll("'", '&#39;').replaceAll('<', '&lt;'),
   );
 
-test('the reference is a page like any other: the same policy, nothing from elsewhere, nothing inline', async () => {
+test('the reference has the headers of every page, and nothing external or inline', async () => {
   assert.equal(page.status, 200);
   const login = await service.get('/login');
   assert.equal(page.headers.get('content-security-policy'), login.headers.get('content-security-policy'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { network } from '../../src/protocol/address.ts';
 
-test('an IPv4 address stands for itself', () => {
+test('an IPv4 address is its own network', () => {
   assert.equal(network('192.0.2.1'), '192.0.2.1');
   assert.notEqual(network('192.0.2.1'), network('192.0.2.2'));
 });
@@ -12,12 +12,12 @@ test('an IPv4 address mapped into IPv6 is that IPv4 address', () => {
   assert.equal(network('::FFFF:192.0.2.1'), '192.0.2.1');
 });
 
-test('mapped IPv4 addresses are told apart in every spelling', () => {
+test('mapped IPv4 addresses are distinct in every spelling', () => {
   assert.equal(network('::ffff:c000:201'), '192.0.2.1');
   assert.equal(network('0:0:0:0:0:ffff:192.0.2.1'), '192.0.2.1');
 });
 
-test('addresses of one IPv6 /64 are one', () => {
+test('addresses of one IPv6 /64 are one network', () => {
   const expected = network('2001:db8:1:2::1');
   for (const address of [
     '2001:db8:1:2::',
@@ -30,7 +30,7 @@ test('addresses of one IPv6 /64 are one', () => {
   }
 });
 
-test('addresses of different IPv6 /64 are not', () => {
+test('addresses of different IPv6 /64 are different networks', () => {
   const different = [
     '2001:db8:1:2::1',
     '2001:db8:1:3::1',
@@ -45,17 +45,17 @@ test('addresses of different IPv6 /64 are not', () => {
   assert.equal(new Set(different.map(network)).size, different.length);
 });
 
-test('zeros left out in another place are the same zeros', () => {
+test('abbreviated zeros make no difference', () => {
   assert.equal(network('2001:db8::1'), network('2001:db8:0:0::1'));
   assert.equal(network('2001:db8::1'), network('2001:db8:0:0:0:0:0:1'));
   assert.equal(network('::1'), network('0:0:0:0:0:0:0:1'));
   assert.equal(network('1::2:3:4:5:6'), network('1:0:0:2:3:4:5:6'));
 });
 
-test('leading zeros and capital letters make no other address', () => {
+test('leading zeros and capital letters make no difference', () => {
   assert.equal(network('2001:0DB8:0001:0002::1'), network('2001:db8:1:2::1'));
 });
 
-test('what is not an address is left as it is', () => {
+test('text that is not an address stays unchanged', () => {
   for (const text of ['', 'unknown', 'unix:', '_hidden', '1.2.3', ':::']) assert.equal(network(text), text);
 });

@@ -13,13 +13,13 @@ const GOOD: Readonly<Record<string, string>> = {
   code_challenge_method: 'S256',
 };
 
-/** A query of raw pairs: those of a good request, changed; undefined leaves one out. */
+/** A valid query of raw pairs with changes; undefined leaves a pair out. */
 function parse(changes: Record<string, string | undefined> = {}, more = '') {
   const pairs = Object.entries({ ...GOOD, ...changes }).filter(([, value]) => value !== undefined);
   return parseAuthorizationQuery(pairs.map(([name, value]) => `${name}=${value}`).join('&') + more);
 }
 
-test('a good request is read and has no error', () => {
+test('a valid request is read without an error', () => {
   assert.deepEqual(parse({ scope: 'email+profile', state: 'xyz' }), {
     clientId: 'app',
     redirectUri: 'https://client.example/cb',
@@ -31,18 +31,18 @@ test('a good request is read and has no error', () => {
 });
 
 describe('the challenge', () => {
-  test('method may be absent or empty, and then is S256', () => {
+  test('method defaults to S256 when absent or empty', () => {
     assert.equal(parse({ code_challenge_method: undefined }).fault?.error, undefined);
     assert.equal(parse({ code_challenge_method: '' }).fault?.error, undefined);
   });
 
-  test('method may be nothing but S256', () => {
+  test('method must be S256', () => {
     for (const method of ['plain', 's256', 'S512', 'none', 'S256%20']) {
       assert.equal(parse({ code_challenge_method: method }).fault?.error, 'invalid_request', method);
     }
   });
 
-  test('must be there and have exactly 43 base64url characters', () => {
+  test('is required and has exactly 43 base64url characters', () => {
     for (const challenge of [
       undefined,
       '',
@@ -72,7 +72,7 @@ describe('the response type', () => {
 });
 
 describe('the scope', () => {
-  test('absent or empty is undefined: what the application registered', () => {
+  test('is undefined when absent or empty: the registered scope applies', () => {
     assert.equal(parse().scope, undefined);
     assert.equal(parse({ scope: '' }).scope, undefined);
     assert.equal(parse({ scope: '' }).fault?.error, undefined);
@@ -93,11 +93,11 @@ describe('the state', () => {
     }
   });
 
-  test('holds nothing that a header cannot carry', () => {
+  test('contains only characters that a header can contain', () => {
     assert.equal(parse({ state: 'a\xe9\r\n b\x7f' }).rawState, 'a%E9%0D%0A%20b%7F');
   });
 
-  test('is not sent back when it came twice', () => {
+  test('is not sent back when repeated', () => {
     const twice = parse({ state: 'a' }, '&state=b');
     assert.equal(twice.rawState, undefined);
     assert.equal(twice.fault?.error, 'invalid_request');
@@ -110,7 +110,7 @@ describe('the state', () => {
 });
 
 describe('repetition and broken encoding', () => {
-  test('a parameter twice is invalid_request, also one that is not known and one spelled otherwise', () => {
+  test('a repeated parameter is invalid_request, even if unknown or spelled differently', () => {
     for (const more of [
       `&code_challenge=${CHALLENGE}`,
       '&response_type=code',
@@ -122,14 +122,14 @@ describe('repetition and broken encoding', () => {
     }
   });
 
-  test('a client_id or redirect_uri twice names none', () => {
+  test('a repeated client_id or redirect_uri counts as absent', () => {
     assert.equal(parse({}, '&client_id=app').clientId, undefined);
     assert.equal(parse({}, '&client_id=other').clientId, undefined);
     assert.equal(parse({}, '&redirect_uri=https%3A%2F%2Fclient.example%2Fcb').redirectUri, undefined);
     assert.equal(parse({}, '&redirect%5furi=x').redirectUri, undefined);
   });
 
-  test('a broken client_id or redirect_uri names none', () => {
+  test('an undecodable client_id or redirect_uri counts as absent', () => {
     assert.equal(parse({ client_id: '%FF' }).clientId, undefined);
     assert.equal(parse({ redirect_uri: 'https://client.example/%E9' }).redirectUri, undefined);
   });
@@ -140,7 +140,7 @@ describe('repetition and broken encoding', () => {
     }
   });
 
-  test('the redirect_uri is decoded once and nothing more', () => {
+  test('the redirect_uri is decoded exactly once', () => {
     assert.equal(
       parse({ redirect_uri: 'https%3A%2F%2Fc.example%2F%2541%3Fa%3D%2520' }).redirectUri,
       'https://c.example/%41?a=%20',
@@ -148,7 +148,7 @@ describe('repetition and broken encoding', () => {
   });
 });
 
-test('a query of any kind is read and never throws', () => {
+test('no query throws', () => {
   const piece = fc.oneof(
     fc.constantFrom(
       'client_id',

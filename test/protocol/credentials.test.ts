@@ -70,7 +70,7 @@ const example = (): AccessToken => ({
   scope: 3,
 });
 
-/** The tag as node's own HMAC makes it, over bytes of the test's choosing. */
+/** The tag computed with createHmac over any bytes. */
 function sealedByHand(prefix: string, payload: Buffer, key: Buffer): string {
   const tag = createHmac('sha256', key).update(payload).digest('base64url').slice(0, 22);
   return prefix + payload.toString('base64url') + tag;
@@ -82,8 +82,8 @@ const payloadOf = (text: string, prefix: string): Buffer =>
 for (const kind of KINDS) {
   const { name, prefix, byte, seal, open } = kind;
 
-  describe(`a sealed ${name}`, () => {
-    test('gives back what was sealed', () => {
+  describe(`a signed ${name}`, () => {
+    test('contains the signed fields', () => {
       fc.assert(
         fc.property(credential, (sealed) => {
           const { userId, grantId, generation } = sealed;
@@ -93,7 +93,7 @@ for (const kind of KINDS) {
       );
     });
 
-    test('has the tag that createHmac makes', () => {
+    test('has the tag of createHmac', () => {
       fc.assert(
         fc.property(credential, fc.uint8Array({ minLength: 32, maxLength: 32 }), (sealed, bytes) => {
           const key = Buffer.from(bytes);
@@ -103,7 +103,7 @@ for (const kind of KINDS) {
       );
     });
 
-    test('begins with its prefix, its kind and the number of its key', () => {
+    test('starts with its prefix, its kind and its key number', () => {
       const text = seal(signer, example());
       assert.ok(text.startsWith(prefix));
       assert.deepEqual([...payloadOf(text, prefix).subarray(0, 3)], [byte, 0, LATEST]);
@@ -130,7 +130,7 @@ for (const kind of KINDS) {
       assert.ok(open(signer, text));
     });
 
-    test('is refused after any change of a single character, whatever was sealed', () => {
+    test('is refused after any change of a single character, for any fields', () => {
       fc.assert(
         fc.property(
           credential,
@@ -148,7 +148,7 @@ for (const kind of KINDS) {
       );
     });
 
-    test('is refused with a character more, less or moved', () => {
+    test('is refused with a character added, removed or moved', () => {
       const text = seal(signer, example());
       for (let index = 0; index <= text.length; index++) {
         assert.equal(open(signer, `${text.slice(0, index)}A${text.slice(index)}`), undefined);
@@ -171,7 +171,7 @@ for (const kind of KINDS) {
       }
     });
 
-    test('is not taken for another kind, not even under the prefix of the other', () => {
+    test('is not accepted as another kind, even with the prefix of the other', () => {
       const text = seal(signer, example());
       for (const other of KINDS) {
         if (other === kind) continue;
@@ -180,7 +180,7 @@ for (const kind of KINDS) {
       }
     });
 
-    test('is refused when the sealed kind is not the one of the prefix, though the tag is right', () => {
+    test('is refused when the signed kind differs from the prefix, even with a correct tag', () => {
       const payload = payloadOf(seal(signer, example()), prefix);
       assert.ok(open(signer, sealedByHand(prefix, payload, NEW_KEY)));
       for (const wrong of [0, 1, 2, 3, 4, 255].filter((candidate) => candidate !== byte)) {
@@ -189,7 +189,7 @@ for (const kind of KINDS) {
       }
     });
 
-    test('is refused under a key number that is not known, though the tag is right', () => {
+    test('is refused with an unknown key number, even with a correct tag', () => {
       const payload = payloadOf(seal(signer, example()), prefix);
       for (const number of [0, 1, LATEST + 1, 0xffff]) {
         payload.writeUInt16BE(number, 1);
@@ -197,12 +197,12 @@ for (const kind of KINDS) {
       }
     });
 
-    test('is refused by another key of the same number', () => {
+    test('is refused by a different key with the same number', () => {
       const stranger = new TokenSigner(new Map([[LATEST, OLD_KEY]]));
       assert.equal(open(signer, seal(stranger, example())), undefined);
     });
 
-    test('verifies with an older key, and the newest signs', () => {
+    test('is signed with the newest key and verifies with older ones', () => {
       const sealed = example();
       const before = new TokenSigner(new Map([[3, OLD_KEY]]));
       const old = seal(before, sealed);
@@ -218,10 +218,10 @@ for (const kind of KINDS) {
         assert.equal(open(rotated, fresh)?.grantId, sealed.grantId);
         assert.equal(open(before, fresh), undefined);
       }
-      assert.equal(open(signer, old), undefined, 'a key that was taken away verifies nothing');
+      assert.equal(open(signer, old), undefined, 'a removed key verifies nothing');
     });
 
-    test('text of any kind and length is refused and never throws', () => {
+    test('any other text is refused and never throws', () => {
       const base64url = fc.string({
         unit: fc.constantFrom(...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'),
         maxLength: 120,
@@ -244,7 +244,7 @@ for (const kind of KINDS) {
   });
 }
 
-test('what was opened does not change when something else is opened or sealed', () => {
+test('verified fields do not change when another credential is verified or signed', () => {
   const [first, second] = [example(), example()];
   const opened = signer.verifyAccessToken(signer.signAccessToken(first));
   signer.verifyAccessToken(signer.signAccessToken(second));
@@ -252,7 +252,7 @@ test('what was opened does not change when something else is opened or sealed', 
   assert.deepEqual(opened, first);
 });
 
-test('a shorter credential sealed after a longer one holds nothing of it', () => {
+test('a short credential signed after a longer one contains nothing of it', () => {
   const link = example();
   const before = signer.signCode(link);
   signer.signAccessToken(example());

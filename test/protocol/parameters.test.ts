@@ -34,14 +34,14 @@ describe('a form body', () => {
     assert.equal(form('').fault, undefined);
   });
 
-  test('with a parameter twice is at fault, however it is spelled', () => {
+  test('with a repeated parameter is invalid, however it is spelled', () => {
     for (const body of ['a=1&a=1', 'a=1&a=2', 'a=1&%61=2', 'a=&a=', 'a&a=1', 'a=1&b=2&c=3&b=4', '=1&=2']) {
       assert.equal(form(body).fault, 'repeated', body);
     }
     assert.equal(form('a=1&a=2').values.get('a'), '1');
   });
 
-  test('with broken percent-encoding or UTF-8 is at fault', () => {
+  test('with broken percent-encoding or UTF-8 is invalid', () => {
     for (const body of [
       'a=%',
       'a=%4',
@@ -59,7 +59,7 @@ describe('a form body', () => {
     assert.equal(form(Buffer.from([0x61, 0x3d, 0xc3])).fault, 'encoding');
   });
 
-  test('at fault still tells what could be read, so that the client it names is counted', () => {
+  test('that is invalid still yields the readable parameters, so that the client is counted', () => {
     assert.equal(form('client_id=app&scope=%FF').values.get('client_id'), 'app');
     assert.equal(form('scope=%FF&client_id=app').values.get('client_id'), 'app');
     assert.equal(form('client_id=app&a=1&a=2').values.get('client_id'), 'app');
@@ -68,7 +68,7 @@ describe('a form body', () => {
     assert.equal(raw.values.get('client_id'), 'app');
   });
 
-  test('may name what every object has, and gets what was sent', () => {
+  test('may use the names of Object.prototype', () => {
     const { values, fault } = form('__proto__=a&constructor=b&toString=c&hasOwnProperty=d');
     assert.equal(fault, undefined);
     assert.equal(values.get('__proto__'), 'a');
@@ -76,7 +76,7 @@ describe('a form body', () => {
     assert.equal(form('').values.get('constructor'), undefined);
   });
 
-  test('gives back whatever a correct encoder encoded', () => {
+  test('round-trips anything from a correct encoder', () => {
     const name = fc
       .string({ unit: 'grapheme', minLength: 1, maxLength: 8 })
       .filter((text) => text.isWellFormed());
@@ -102,7 +102,7 @@ describe('a JSON body', () => {
     assert.deepEqual(json(' {\n} '), { values: new Map() });
   });
 
-  test('that is not an object is at fault', () => {
+  test('that is not an object is invalid', () => {
     for (const body of [
       '',
       ' ',
@@ -125,14 +125,14 @@ describe('a JSON body', () => {
     }
   });
 
-  test('with a value that is not a string is at fault', () => {
+  test('with a value that is not a string is invalid', () => {
     for (const value of ['1', '1.5', 'true', 'false', 'null', '[]', '["x"]', '{}', '{"x":"y"}']) {
       assert.equal(json(`{"a":${value}}`).fault, 'not_a_string', value);
       assert.equal(json(`{"client_id":"app","a":${value}}`).values.get('client_id'), 'app', value);
     }
   });
 
-  test('with a name twice is at fault, however it is spelled', () => {
+  test('with a repeated name is invalid, however it is spelled', () => {
     for (const body of [
       '{"a":"1","a":"1"}',
       '{"a":"1","a":"2"}',
@@ -145,23 +145,23 @@ describe('a JSON body', () => {
     }
   });
 
-  test('with a name twice is at fault also when one of them is not a string', () => {
+  test('with a repeated name is invalid even if one value is not a string', () => {
     for (const body of ['{"a":1,"a":"2"}', '{"a":{},"a":"2"}', '{"a":["x"],"a":"2"}', '{"a":"2","a":null}']) {
       assert.notEqual(json(body).fault, undefined, body);
     }
   });
 
-  test('with half of a surrogate pair is at fault', () => {
+  test('with a lone surrogate is invalid', () => {
     assert.equal(json('{"a":"\\ud800"}').fault, 'encoding');
     assert.equal(json('{"a":"\\udc00x"}').fault, 'encoding');
     assert.equal(json('{"a":"\\ud83d\\ude00"}').fault, undefined);
   });
 
-  test('that is not UTF-8 is at fault', () => {
+  test('that is not UTF-8 is invalid', () => {
     assert.equal(json(Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d])).fault, 'encoding');
   });
 
-  test('may name what every object has, and gets what was sent', () => {
+  test('may use the names of Object.prototype', () => {
     const { values, fault } = json('{"__proto__":"a","constructor":"b"}');
     assert.equal(fault, undefined);
     assert.equal(values.get('__proto__'), 'a');
@@ -169,7 +169,7 @@ describe('a JSON body', () => {
     assert.equal(({} as Record<string, unknown>).a, undefined);
   });
 
-  test('gives back whatever JSON.stringify wrote', () => {
+  test('round-trips anything from JSON.stringify', () => {
     const text = fc.string({ unit: 'binary', maxLength: 20 }).filter((one) => one.isWellFormed());
     fc.assert(
       fc.property(
@@ -186,7 +186,7 @@ describe('a JSON body', () => {
 });
 
 describe('the content type', () => {
-  test('is read without regard to case and to its parameters', () => {
+  test('is case-insensitive, and its parameters are ignored', () => {
     for (const type of [
       FORM,
       'Application/X-WWW-Form-URLencoded',
@@ -200,7 +200,7 @@ describe('the content type', () => {
     });
   });
 
-  test('other than these two is at fault', () => {
+  test('other than these two is invalid', () => {
     for (const type of [
       undefined,
       '',
@@ -216,13 +216,13 @@ describe('the content type', () => {
     }
   });
 
-  test('is not needed where there is no body', () => {
+  test('is optional without a body', () => {
     assert.deepEqual(parseBody(undefined, Buffer.alloc(0)), { values: new Map() });
     assert.equal(parseBody('text/plain', Buffer.alloc(0)).fault, 'content_type');
   });
 });
 
-test('bytes of any kind are read or at fault, and never throw', () => {
+test('no bytes throw', () => {
   const type = fc.constantFrom(FORM, JSON_TYPE, undefined, 'text/plain');
   fc.assert(
     fc.property(type, fc.uint8Array({ maxLength: 200 }), (contentType, bytes) => {
@@ -233,7 +233,7 @@ test('bytes of any kind are read or at fault, and never throw', () => {
   );
 });
 
-test('decoding: a plus is a space, the rest percent-encoded UTF-8, else undefined', () => {
+test('decoding: plus is a space, the rest percent-encoded UTF-8, anything else undefined', () => {
   assert.equal(decode('a+b%20c%2B'), 'a b c+');
   assert.equal(decode(''), '');
   assert.equal(decode('%00'), '\0');

@@ -7,7 +7,7 @@ const MINUTE = 60_000;
 const START = Date.UTC(2030, 0, 1);
 
 describe('windows', () => {
-  test('a window begins with the first request and ends exactly its length later', () => {
+  test('a window starts with the first request and ends exactly its length later', () => {
     const windows = new RateWindows(MINUTE);
     assert.deepEqual({ ...windows.hit('a', START) }, { startedAt: START, count: 1 });
     assert.deepEqual({ ...windows.hit('a', START + 30_000) }, { startedAt: START, count: 2 });
@@ -19,7 +19,7 @@ describe('windows', () => {
     );
   });
 
-  test('keys are counted apart', () => {
+  test('keys are counted separately', () => {
     const windows = new RateWindows(MINUTE);
     windows.hit('a', START);
     windows.hit('a', START);
@@ -27,14 +27,14 @@ describe('windows', () => {
     for (const name of ['__proto__', 'constructor', '']) assert.equal(windows.hit(name, START).count, 1);
   });
 
-  test('a window may open where another one did', () => {
+  test('a window can start at a given time', () => {
     const windows = new RateWindows(MINUTE);
     assert.equal(windows.hit('a', START + 50_000, START).startedAt, START);
     assert.equal(windows.hit('a', START + MINUTE - 1, START + 40_000).startedAt, START);
     assert.equal(windows.hit('a', START + MINUTE, START + 40_000).startedAt, START + 40_000);
   });
 
-  test('taking back counts one less, never below none', () => {
+  test('a refund subtracts one, never below zero', () => {
     const windows = new RateWindows(MINUTE);
     windows.hit('a', START);
     windows.hit('a', START);
@@ -46,7 +46,7 @@ describe('windows', () => {
     assert.equal(windows.hit('unknown', START).count, 1);
   });
 
-  test('memory is bounded: the window that began first makes room', () => {
+  test('memory is bounded: the oldest window is dropped', () => {
     const windows = new RateWindows(MINUTE, 3);
     for (const key of ['a', 'b', 'c']) windows.hit(key, START);
     windows.hit('a', START + 1);
@@ -56,7 +56,7 @@ describe('windows', () => {
     assert.equal(windows.hit('a', START + 3).count, 1);
   });
 
-  test('a window that opens anew is no longer the one that began first', () => {
+  test('a restarted window is the newest', () => {
     const windows = new RateWindows(MINUTE, 2);
     windows.hit('a', START);
     windows.hit('b', START + 1);
@@ -65,7 +65,7 @@ describe('windows', () => {
     assert.equal(windows.hit('a', START + MINUTE + 1).count, 2);
   });
 
-  test('in no window are more counted than the model says', () => {
+  test('counts agree with a simple model', () => {
     const steps = fc.array(fc.tuple(fc.constantFrom('a', 'b'), fc.nat({ max: 40_000 })), { maxLength: 60 });
     fc.assert(
       fc.property(steps, (hits) => {
@@ -91,7 +91,7 @@ describe('the state of a limit', () => {
   const at = (count: number, passed: number) =>
     rateLimitState({ startedAt: START, count }, 30, MINUTE, START + passed);
 
-  test('remaining counts down to zero and exceeded begins with the one after the limit', () => {
+  test('remaining counts down to zero; the request after the limit exceeds it', () => {
     assert.deepEqual(at(1, 0), { remaining: 29, resetSeconds: 60, exceeded: false });
     assert.deepEqual(at(30, 0), { remaining: 0, resetSeconds: 60, exceeded: false });
     assert.deepEqual(at(31, 0), { remaining: 0, resetSeconds: 60, exceeded: true });
@@ -111,7 +111,7 @@ describe('the state of a limit', () => {
     }
   });
 
-  test('of two, the exceeded one counts, else the one with less remaining', () => {
+  test('the tighter of two states is the exceeded one, or the one with less remaining', () => {
     const plenty = { remaining: 20, resetSeconds: 10, exceeded: false };
     const few = { remaining: 3, resetSeconds: 50, exceeded: false };
     const none = { remaining: 0, resetSeconds: 30, exceeded: false };

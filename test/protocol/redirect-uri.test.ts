@@ -87,8 +87,8 @@ describe('may not be registered', () => {
   }
 });
 
-/** The origin becomes part of a header in which these characters end a directive or a policy. */
-test('a host with a character that means something in a Content-Security-Policy may not be registered', () => {
+/** The origin goes into the Content-Security-Policy header, where these characters end a directive. */
+test('a host with a Content-Security-Policy delimiter may not be registered', () => {
   for (const host of ['client;sandbox', 'client,example', "'self'"]) {
     assert.notEqual(redirectUriFault(`https://${host}/callback`), undefined, host);
   }
@@ -109,7 +109,7 @@ describe('response parameters are added', () => {
       `HTTPS://Client.example:443/cb?x=%7e%7E+%20&&y&${added}`,
     ],
   ] as const) {
-    test(`to ${uri}, which stays as it is byte for byte`, () =>
+    test(`to ${uri}, which is preserved byte for byte`, () =>
       assert.equal(redirectWith(uri, parameters), expected));
   }
 

@@ -14,14 +14,14 @@ import {
 const PROFILE = scopeOf('profile');
 const EMAIL = scopeOf('email');
 
-test('a scope is read in any order, with any spaces and repetitions', () => {
+test('a scope is parsed in any order, with extra spaces and repetitions', () => {
   assert.equal(parseScope('profile'), PROFILE);
   assert.equal(parseScope('email profile'), PROFILE | EMAIL);
   assert.equal(parseScope('  email  profile email '), PROFILE | EMAIL);
   assert.equal(parseScope(''), NO_SCOPE);
 });
 
-test('a name that is not ours makes the whole scope unknown', () => {
+test('one unknown name makes the whole scope invalid', () => {
   for (const text of [
     'openid',
     'profile openid',
@@ -37,7 +37,7 @@ test('a name that is not ours makes the whole scope unknown', () => {
   }
 });
 
-test('a scope is written in a fixed order', () => {
+test('a scope is formatted in a fixed order', () => {
   assert.equal(formatScope(parseScope('email profile')!), 'profile email');
   assert.equal(formatScope(EMAIL), 'email');
   assert.equal(formatScope(NO_SCOPE), '');
@@ -48,7 +48,7 @@ test('a scope is written in a fixed order', () => {
   assert.equal(unionOf(scopesIn(PROFILE | EMAIL)), PROFILE | EMAIL);
 });
 
-test('a scope includes what does not go beyond it', () => {
+test('a scope includes its subsets', () => {
   assert.ok(includes(PROFILE | EMAIL, EMAIL));
   assert.ok(includes(EMAIL, EMAIL));
   assert.ok(includes(EMAIL, NO_SCOPE));

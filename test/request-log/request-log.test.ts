@@ -39,7 +39,7 @@ describe('the request log', () => {
     return service.rows(`SELECT * FROM request_log WHERE client_id = '${client.clientId}' ORDER BY id`);
   };
 
-  it('shows what happened, newest first; empty it says what will be here', async () => {
+  it('shows requests, newest first, and a hint while it is empty', async () => {
     assert.match(await list(), /No requests yet/);
     const tokens = await service.tokens(client, user);
     await service.revoke(client, tokens.refresh_token);
@@ -57,7 +57,7 @@ describe('the request log', () => {
     );
   });
 
-  it('filters by outcome, endpoint and time, and pages', async () => {
+  it('filters by outcome, endpoint and time, and has pages', async () => {
     await service.tokens(client, user);
     await service.refresh(client, 'nonsense');
     assert.equal(entries(await list('?outcome=failure')), 1);
@@ -83,7 +83,7 @@ describe('the request log', () => {
     assert.match(second, />Newest</);
   });
 
-  it('whatever a stranger sends is text', async () => {
+  it('escapes everything that a stranger sent', async () => {
     const headers = { 'user-agent': HOSTILE };
     const uri = `https://app.example/callback?${HOSTILE}\0\u0007`;
     await service.get(authorizePath({ ...client, redirectUri: uri }, newVerifier()), headers);
@@ -99,7 +99,7 @@ describe('the request log', () => {
     assert.ok(text.includes('␀␇'), 'control characters are shown as pictures');
   });
 
-  it('is the owner’s alone: to everybody else every address is as if it were not there', async () => {
+  it('is visible to the owner only: everyone else gets 404', async () => {
     const reply = await service.refresh(client, 'nonsense');
     const { refresh_token } = await service.tokens(client, user);
     await service.refresh(client, refresh_token);
@@ -133,7 +133,7 @@ describe('the request log', () => {
     assert.equal((await owner.get('/errors/%00')).status, 404);
   });
 
-  it('an unknown application leaves nothing, and its errors look the same', async () => {
+  it('has no entries for unknown applications, whose errors look the same', async () => {
     const before = (await service.rows('SELECT COUNT(*) AS n FROM request_log'))[0]!.n;
     const unknown = { ...client, clientId: 'app_that_never_was' };
     const [known, strange] = [
@@ -151,7 +151,7 @@ describe('the request log', () => {
     assert.equal(Number(after), Number(before) + 1);
   });
 
-  it('revocations are the same to the byte, whatever the log knows', async () => {
+  it('does not affect revocation responses, byte for byte', async () => {
     const { refresh_token } = await service.tokens(client, user);
     const [real, none] = [await service.revoke(client, refresh_token), await service.revoke(client, 'x')];
     assert.equal(real.text, none.text);
@@ -160,7 +160,7 @@ describe('the request log', () => {
     assert.ok(!real.headers.has('x-request-id'));
   });
 
-  it('holds no credential', async () => {
+  it('contains no credential', async () => {
     const issued = await service.authorize(client, user);
     await service.exchange(client, issued, { redirect_uri: 'https://wrong.example/' });
     await service.exchange(client, issued, { client_secret: 'a wrong secret that is long' });
@@ -184,7 +184,7 @@ describe('the request log', () => {
     );
   });
 
-  it('keeps the newest of an application, and nothing for more than 30 days', async () => {
+  it('keeps the newest entries of an application, for 30 days at most', async () => {
     const { requestLog } = service.app.store;
     for (let i = 0; i < 12; i++) await service.revoke(client, 'x');
     const all = await written();
@@ -198,24 +198,24 @@ describe('the request log', () => {
     assert.equal((await written()).length, 0);
   });
 
-  it('a flood of one application is cut down, a stranger’s share is its own', () => {
+  it('limits entries per application, separately for strangers', () => {
     const budget = new EntryBudget();
     const taken = (id: string, proven: boolean, now: number) =>
       Array.from({ length: 1000 }, () => budget.take(id, proven, now)).filter(Boolean).length;
     assert.equal(taken('a', false, 0), 50);
-    assert.equal(taken('a', true, 0), 100, 'a stranger has taken nothing of it');
+    assert.equal(taken('a', true, 0), 100, 'a stranger uses none of it');
     assert.equal(taken('a', true, 1000), 20);
-    assert.equal(taken('b', true, 1000), 100, 'nor one application of another’s');
+    assert.equal(taken('b', true, 1000), 100, 'another application neither');
   });
 });
 
 describe('the request log under overload', () => {
-  it('drops and counts, and no answer waits or fails', async () => {
+  it('drops and counts entries, and no response waits or fails', async () => {
     const service = await Service.start({ POSTERN_METRICS_PORT: '0', POSTERN_RATE_LIMIT: '100000' });
     try {
       const client = await service.createClient();
-      const answers = await Promise.all(Array.from({ length: 400 }, () => service.revoke(client, 'x')));
-      assert.ok(answers.every(({ status }) => status === 200));
+      const responses = await Promise.all(Array.from({ length: 400 }, () => service.revoke(client, 'x')));
+      assert.ok(responses.every(({ status }) => status === 200));
       await service.app.requestLog.flush();
       const dropped = /^postern_log_entries_dropped_total (\d+)$/m.exec(await service.app.metrics!.text());
       const [{ n }] = (await service.rows('SELECT COUNT(*) AS n FROM request_log')) as [{ n: number }];
@@ -224,13 +224,13 @@ describe('the request log under overload', () => {
       const [{ total }] = (await service.rows('SELECT SUM(requests) AS total FROM usage_hours')) as [
         { total: number },
       ];
-      assert.equal(Number(total), 400, 'what is dropped is still counted as usage');
+      assert.equal(Number(total), 400, 'dropped entries still count as usage');
     } finally {
       await service.stop();
     }
   });
 
-  it('a database that is away costs entries and nothing else', async () => {
+  it('loses only entries while the database fails', async () => {
     const service = await Service.start();
     try {
       const client = await service.createClient();

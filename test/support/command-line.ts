@@ -8,13 +8,13 @@ import { openStore, type Store } from '../../src/store/store.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** Where Node keeps compiled code between runs: a command then starts in half the time. */
+/** Compiled code kept between runs: a command starts in half the time. */
 const COMPILE_CACHE = join(tmpdir(), 'node-compile-cache');
 
 export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
 export type Given = { readonly input?: string; readonly env?: Readonly<Record<string, string>> };
 
-/** The real command on a data folder of its own, which is not there yet and goes with the test. */
+/** The real command with a data folder that does not exist yet and is removed after the test. */
 export class Postern {
   readonly folder = mkdtempSync(join(tmpdir(), 'postern-cli-'));
   readonly dataDir = join(this.folder, 'data');
@@ -27,7 +27,7 @@ export class Postern {
     return this.execute(join(ROOT, 'bin/postern'), args, given);
   }
 
-  /** Nothing of the machine's own settings reaches it. */
+  /** Without the POSTERN_ settings of this machine. */
   execute(file: string, args: readonly string[], { input = '', env = {} }: Given = {}): Promise<Ran> {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('POSTERN_'));
     const own = { NODE_COMPILE_CACHE: COMPILE_CACHE, POSTERN_DATA_DIR: this.dataDir };
@@ -40,7 +40,7 @@ export class Postern {
     });
   }
 
-  /** What a command printed with --json; it must have succeeded without a word on standard error. */
+  /** The output of a command with --json, which must succeed without output on standard error. */
   async json<T>(args: readonly string[], given: Given = {}): Promise<T> {
     const { code, stdout, stderr } = await this.run([...args, '--json'], given);
     if (code !== 0 || stderr !== '') throw new Error(`postern ${args.join(' ')} failed (${code}): ${stderr}`);
@@ -53,7 +53,7 @@ export class Postern {
     return this.withStore(work);
   }
 
-  /** Looks at the database from beside. */
+  /** Opens the database beside the command. */
   async withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
     const store = openStore(`sqlite:${join(this.dataDir, 'postern.db')}`);
     try {
@@ -64,13 +64,13 @@ export class Postern {
     }
   }
 
-  /** All that is on disk of it, its log included. */
+  /** All bytes of the data folder, write-ahead log included. */
   databaseBytes(): Buffer {
     return Buffer.concat(readdirSync(this.dataDir).map((file) => readFileSync(join(this.dataDir, file))));
   }
 }
 
-/** A user without the wait for a real hash. */
+/** A user without a real password hash, which would be slow. */
 export async function addUser(store: Store, email: string, name = 'Ada'): Promise<string> {
   const id = newId();
   await store.users.create({ id, email, name, emailVerified: false, passwordHash: 'none', now: Date.now() });

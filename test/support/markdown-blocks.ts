@@ -9,13 +9,13 @@ export type Block = {
   readonly line: number;
   /** The first word after the fence. */
   readonly language: string;
-  /** It cannot be run here, and the page says so: `sh no-run`. */
+  /** False for `sh no-run`: cannot be run here. */
   readonly run: boolean;
   readonly info: string;
   readonly text: string;
 };
 
-/** Every page a person reads, by its path from the root. */
+/** Every documentation page, by its path from the root. */
 export function allPages(): string[] {
   const inDocs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md'))
@@ -36,7 +36,7 @@ export function blocksOf(page: string): Block[] {
   });
 }
 
-/** What a reader who pastes every block of a page, one after the other, runs. */
+/** The shell blocks of a page that a reader would paste, in order. */
 export const pastedFrom = (page: string): string[] =>
   blocksOf(page)
     .filter(({ language, run }) => language === 'sh' && run)

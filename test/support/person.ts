@@ -2,7 +2,7 @@ import { hiddenFields } from './service.ts';
 
 export type Seen = { readonly url: URL; readonly status: number; readonly text: string };
 
-/** Somebody with a browser: follows redirects from site to site, and keeps each site's cookies apart. */
+/** A browser that follows redirects between sites and keeps cookies per site. */
 export class Person {
   readonly #cookies = new Map<string, Map<string, string>>();
 
@@ -10,7 +10,7 @@ export class Person {
     return this.#go(new URL(url), { method: 'GET' });
   }
 
-  /** Fills in the form that leads to `action` on the page, and sends it. */
+  /** Posts the page's form with this `action`. */
   submit(page: Seen, action: string, fields: Record<string, string> = {}): Promise<Seen> {
     const form = new RegExp(`<form[^>]*action="${action}"[\\s\\S]*?</form>`).exec(page.text)?.[0];
     if (form === undefined) throw new Error(`no form to ${action} on ${page.url}:\n${page.text}`);

@@ -24,7 +24,7 @@ export async function query(url: string, sql: string): Promise<Record<string, un
 
 const nameOf = (url: string): string => new URL(url).pathname.slice(1);
 
-/** Ends every connection to the database and lets no new one in. */
+/** Ends all connections to the database and refuses new ones. */
 export async function refuseConnections(url: string): Promise<void> {
   const name = nameOf(url);
   const server = onDatabase(url, 'postgres');

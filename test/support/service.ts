@@ -26,7 +26,7 @@ import {
   refuseConnections,
 } from './postgres-database.ts';
 
-/** A clock that the test moves. It begins at a round moment, so that edges are easy to name. */
+/** A clock that the test moves. It starts at a round time, so that limits are easy to calculate. */
 export class Clock {
   ms = Date.UTC(2030, 0, 1);
   advance(ms: number): void {
@@ -59,8 +59,8 @@ const passwordHash = new PasswordHasher().hash(PASSWORD);
 const SECRET = 'a secret for tests that is long enough';
 
 /**
- * Postern on a real port and a real database, with a clock of the test's own. The database is a file,
- * or one of its own on the PostgreSQL server that POSTERN_TEST_DATABASE names (npm run test:postgres).
+ * Postern on a real port and a real database, with a clock of its own. The database is an SQLite file, or a new
+ * database on the PostgreSQL server in POSTERN_TEST_DATABASE (npm run test:postgres).
  */
 export class Service {
   readonly clock: Clock;
@@ -116,7 +116,7 @@ export class Service {
     return new Service(clock, app, `http://127.0.0.1:${http.port}`, folder, logged, http, ownDatabase);
   }
 
-  /** Under the very address it announces, for clients that find their way by its metadata. */
+  /** Listens at the address of its metadata, for clients that use discovery. */
   static async startWhereItSays(settings: Record<string, string> = {}): Promise<Service> {
     const port = await freePort();
     return Service.start({
@@ -135,7 +135,7 @@ export class Service {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Makes the database unusable for the service, until the function that is returned is called. */
+  /** Makes the database unavailable until the returned function is called. */
   async takeDatabaseAway(): Promise<() => Promise<void>> {
     const { databaseUrl } = this.app.config;
     if (databaseUrl.startsWith('sqlite:')) {
@@ -147,7 +147,7 @@ export class Service {
     return () => allowConnections(databaseUrl);
   }
 
-  /** Rows of the database, read from beside. */
+  /** Rows of the database, read by another connection. */
   async rows(sql: string): Promise<Record<string, unknown>[]> {
     const { databaseUrl } = this.app.config;
     if (!databaseUrl.startsWith('sqlite:')) return query(databaseUrl, sql);
@@ -159,7 +159,7 @@ export class Service {
     }
   }
 
-  /** All that a thief of the database has in hand. */
+  /** The whole database as bytes, as a thief would have it. */
   async storedBytes(): Promise<Buffer> {
     const { databaseUrl } = this.app.config;
     if (!databaseUrl.startsWith('sqlite:')) return Buffer.from(await everyRow(databaseUrl));
@@ -250,7 +250,7 @@ export class Service {
     return this.get('/oauth/userinfo', { authorization: `Bearer ${accessToken}` });
   }
 
-  /** A code through the real pages: consent, with a signed-in visitor. */
+  /** A code, issued through the real consent screen. */
   async authorize(
     client: TestClient,
     visitor: Visitor,
@@ -263,18 +263,18 @@ export class Service {
     return { code, verifier };
   }
 
-  /** Tokens through the real pages and a real exchange. */
+  /** Tokens, issued through the real consent screen and exchange. */
   async tokens(
     client: TestClient,
     visitor: Visitor,
     parameters: Record<string, string> = {},
   ): Promise<Tokens> {
-    const answer = await this.exchange(client, await this.authorize(client, visitor, parameters));
-    if (answer.status !== 200) throw new Error(`exchange failed: ${answer.text}`);
-    return answer.body as Tokens;
+    const result = await this.exchange(client, await this.authorize(client, visitor, parameters));
+    if (result.status !== 200) throw new Error(`exchange failed: ${result.text}`);
+    return result.body as Tokens;
   }
 
-  /** Somebody with a browser of that name, not signed in yet. */
+  /** A browser that is not signed in. */
   async visitor(user?: TestUser, userAgent = 'node'): Promise<Visitor> {
     return new Visitor(this, user ?? (await this.createUser()), userAgent);
   }
@@ -333,7 +333,7 @@ export function refreshForm(
   return { grant_type: 'refresh_token', refresh_token: refreshToken, client_id, client_secret, ...changes };
 }
 
-/** A person's browser without script: cookies, forms and redirects. */
+/** A browser without script: cookies, forms and redirects. */
 export class Visitor {
   readonly user: TestUser;
   readonly cookies = new Map<string, string>();
@@ -368,7 +368,7 @@ export class Visitor {
     if ((await this.get('/login')).status !== 303) await this.signIn();
   }
 
-  /** Opens an authorization request and allows it; returns where the browser is sent. */
+  /** Opens an authorization request and allows it; returns the redirect address. */
   async allow(path: string, fields: Record<string, string> = {}): Promise<string> {
     return this.decide(path, 'allow', fields);
   }
@@ -377,8 +377,8 @@ export class Visitor {
     const page = await this.get(path);
     if (page.status !== 200)
       throw new Error(`no consent screen but ${page.status}: ${page.headers.get('location') ?? page.text}`);
-    const answer = await this.post('/oauth/authorize', { ...hiddenFields(page.text), decision, ...fields });
-    return answer.headers.get('location') ?? '';
+    const result = await this.post('/oauth/authorize', { ...hiddenFields(page.text), decision, ...fields });
+    return result.headers.get('location') ?? '';
   }
 
   #headers(): Record<string, string> {
@@ -386,15 +386,15 @@ export class Visitor {
     return { cookie, 'user-agent': this.#userAgent };
   }
 
-  #keep(answer: Reply): Reply {
-    for (const line of answer.headers.getSetCookie()) {
+  #keep(result: Reply): Reply {
+    for (const line of result.headers.getSetCookie()) {
       const [pair = ''] = line.split(';', 1);
       const equals = pair.indexOf('=');
       const [name, value] = [pair.slice(0, equals), pair.slice(equals + 1)];
       if (value === '') this.cookies.delete(name);
       else this.cookies.set(name, value);
     }
-    return answer;
+    return result;
   }
 }
 
@@ -418,7 +418,7 @@ async function reply(response: Response): Promise<Reply> {
   return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : {} };
 }
 
-/** Below the ports that systems hand out by themselves, so that nobody gets this one in between. */
+/** Below the range of ephemeral ports, so that no other process gets it in the meantime. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(12_000, 32_000);
