@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, test } from 'node:test';
+import { after, before, beforeEach, test } from 'node:test';
 import express, { type ErrorRequestHandler } from 'express';
 import session from 'express-session';
 import { Passport } from 'passport';
 import OAuth2Strategy from 'passport-oauth2';
-import type { TestClient } from '../support/service.ts';
+import { MINUTE, type TestClient } from '../support/service.ts';
 import { newClient, openStage, pathOf, type Stage, spendLimit } from './stage.ts';
 
 type Profile = { sub: string; name: string; email: string; email_verified: boolean };
@@ -89,6 +89,8 @@ before(async () => {
     void response.status(502).json({ name: error.name, code: error.code, message: error.message });
   app.use(explain);
 });
+// The tests share one application: each gets a new rate-limit window.
+beforeEach(() => stage.service.clock.advance(MINUTE));
 after(async () => {
   server.close();
   await stage.service.stop();

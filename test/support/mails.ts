@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Service } from './service.ts';
 
@@ -13,6 +13,7 @@ export type TestMail = {
 export async function mails(service: Service): Promise<TestMail[]> {
   await service.app.mailer.idle();
   const folder = join(service.folder, 'outbox');
+  if (!existsSync(folder)) return [];
   const files = readdirSync(folder, { withFileTypes: true }).map(({ name }) => name);
   return files.sort().map((name) => readMail(join(folder, name)));
 }
