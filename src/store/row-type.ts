@@ -1,7 +1,7 @@
 import type { Row, Value } from './drivers/driver.ts';
 
 /** A column that a field of an object is read from. */
-export type Column<T> = { readonly name: string; readonly read: (value: Value) => T };
+type Column<T> = { readonly name: string; readonly read: (value: Value) => T };
 type WritableColumn<T> = Column<T> & { readonly write: (value: T) => Value };
 
 const asIs = (value: Value): Value => value;
