@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/store.ts';
 import { query } from '../support/postgres-database.ts';
 import { TestPostgres } from '../support/postgres-server.ts';
 
-/** What Citus asks of a schema (docs.citusdata.com), held against the schema as PostgreSQL has it. */
+/** Checks the schema in PostgreSQL against the requirements of Citus (docs.citusdata.com). */
 describe('the schema on a Citus cluster', () => {
   let server: TestPostgres;
   let url: string;
@@ -19,12 +19,12 @@ describe('the schema on a Citus cluster', () => {
   });
   after(() => server.stop());
 
-  test('every table has its placement', async () => {
+  test('every table has a placement', async () => {
     const rows = await query(url, `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'`);
     assert.deepEqual(rows.map(({ name }) => name).sort(), Object.keys(PLACEMENTS).sort());
   });
 
-  test('every unique index of a spread table holds the column it is spread by', async () => {
+  test('every unique index of a distributed table contains its distribution column', async () => {
     const rows = await query(
       url,
       `SELECT c.relname AS name, array_agg(a.attname::text) AS columns
@@ -50,7 +50,7 @@ describe('the schema on a Citus cluster', () => {
     for (const { sql } of allMigrations()) assert.doesNotMatch(sqlFor('postgres', sql), /REFERENCES|SERIAL/i);
   });
 
-  test('what is sent to Citus are calls of its two functions that PostgreSQL can read', async () => {
+  test('the statements for Citus are valid calls of its two functions', async () => {
     await query(
       url,
       `CREATE TABLE calls (call TEXT);

@@ -14,7 +14,7 @@ import { query } from '../support/postgres-database.ts';
 import { freePort, TestPostgres } from '../support/postgres-server.ts';
 import { BreakingProxy } from './proxy.ts';
 
-const PATIENCE_MS = 1_000;
+const TIMEOUT_MS = 1_000;
 const INSERT = 'INSERT INTO things (id, n) VALUES ($1, $2)';
 
 describe('the PostgreSQL driver', () => {
@@ -27,7 +27,7 @@ describe('the PostgreSQL driver', () => {
     url = await server.createDatabase();
     proxy = await BreakingProxy.start(server.port);
     const through = server.url(new URL(url).pathname.slice(1), proxy.port);
-    driver = new PostgresDriver(through, { connections: 2, timeoutMs: PATIENCE_MS });
+    driver = new PostgresDriver(through, { connections: 2, timeoutMs: TIMEOUT_MS });
     await driver.write('CREATE TABLE things (id TEXT NOT NULL PRIMARY KEY, n BIGINT)');
   });
   after(async () => {
@@ -46,21 +46,21 @@ describe('the PostgreSQL driver', () => {
     return performance.now() - from;
   };
 
-  test('gives times and counts as numbers, and truth as 1 and 0', async () => {
+  test('returns times and counts as numbers, and booleans as 1 and 0', async () => {
     const sql =
       'SELECT CAST($1 AS BIGINT) AS time, count(*) AS count, true AS yes, 1 = 2 AS no, null AS none FROM things';
     const rows = await driver.read(sql, [9_007_199_254_740_991]);
     assert.deepEqual(rows, [{ time: 9_007_199_254_740_991, count: 0, yes: 1, no: 0, none: null }]);
   });
 
-  test('a transaction is all or nothing', async () => {
+  test('a transaction takes effect completely or not at all', async () => {
     const statement = (id: string) => ({ sql: INSERT, values: [id, 1] });
     await driver.transaction([statement('a'), statement('b')]);
     await assert.rejects(driver.transaction([statement('c'), statement('a'), statement('d')]), DuplicateKey);
     assert.deepEqual(await ids(), ['a', 'b']);
   });
 
-  test('one failure among statements sent together is its own', async () => {
+  test('of concurrent statements only the failing ones fail', async () => {
     await insert('taken');
     const results = await Promise.allSettled(['a', 'taken', 'b', 'taken', 'c'].map((id) => insert(id)));
     assert.deepEqual(
@@ -70,12 +70,12 @@ describe('the PostgreSQL driver', () => {
     assert.deepEqual(await ids(), ['a', 'b', 'c', 'taken']);
   });
 
-  test('a text with a NUL matches nothing and breaks nothing', async () => {
+  test('a text with a NUL matches nothing and causes no error', async () => {
     await insert('a');
     assert.deepEqual(await driver.read('SELECT id FROM things WHERE id = $1', ['a\0']), []);
   });
 
-  describe('steps taken together', () => {
+  describe('batched statements', () => {
     const TAKE = batchableUpdate(['text', 'bigint'], {
       table: 'things',
       set: 'n = n + $2',
@@ -85,7 +85,7 @@ describe('the PostgreSQL driver', () => {
     const take = (id: string, n: string | number = 1) => driver.runBatched(TAKE, [id, n]);
     const ODD = ['', ' ', '"', '\\', '{}', ',', 'NULL', "'", '\n', 'ä\u{1f600}', '\\"{,}'];
 
-    test('each has its own answer, whatever its text is made of', async () => {
+    test('each request gets its own row, whatever characters its values have', async () => {
       for (const [n, id] of ODD.entries()) await insert(id, n);
       const asked = [...ODD, 'nobody', 'a\0', ...ODD.slice(-3)];
       assert.ok(asked.length <= 16, 'they go in one statement');
@@ -94,11 +94,11 @@ describe('the PostgreSQL driver', () => {
         const row = rows[index];
         if (row) assert.deepEqual([row[0], row[1]], [id, ODD.indexOf(id) + 1]);
       }
-      // Of two for one row in one statement one is answered, and the row was changed once.
+      // Of two requests for one row in one batch, one gets the row, which was changed once.
       for (const id of ODD) assert.equal(rows.filter((row) => row?.[0] === id).length, 1);
     });
 
-    test('what cannot be taken for a value fails alone', async () => {
+    test('an invalid value fails alone', async () => {
       for (const id of ['a', 'b', 'c']) await insert(id);
       const results = await Promise.allSettled([take('a'), take('b', 'no number'), take('c')]);
       assert.deepEqual(
@@ -112,7 +112,7 @@ describe('the PostgreSQL driver', () => {
       );
     });
 
-    test('who waits for a row that somebody else holds does so alone', async () => {
+    test('a request for a locked row fails alone', async () => {
       for (const id of ['a', 'held', 'z']) await insert(id);
       const holder = new pg.Client({ connectionString: url });
       await holder.connect();
@@ -129,17 +129,17 @@ describe('the PostgreSQL driver', () => {
       }
     });
 
-    test('a lost answer is an unknown outcome for each, and nothing is sent again', async () => {
+    test('a lost response is an unknown outcome for each, and nothing is sent again', async () => {
       const ids = ['lost together 1', 'lost together 2'];
       for (const id of ids) await insert(id);
-      proxy.swallowAnswerTo('{"lost together 1","lost together 2"}');
+      proxy.swallowResponseTo('{"lost together 1","lost together 2"}');
       const results = await Promise.allSettled(ids.map((id) => take(id)));
       for (const result of results)
         assert.ok(result.status === 'rejected' && result.reason instanceof OutcomeUnknown);
       assert.deepEqual(await query(url, 'SELECT n::int AS n FROM things'), [{ n: 1 }, { n: 1 }]);
     });
 
-    test('when nothing answers, who came later does not wait longer than who came first', async () => {
+    test('when the server is silent, later requests do not wait longer than earlier ones', async () => {
       await take('a');
       proxy.hang();
       const times: Promise<number>[] = [];
@@ -153,12 +153,12 @@ describe('the PostgreSQL driver', () => {
         );
         await sleep(50);
       }
-      for (const ms of await Promise.all(times)) assert.ok(ms < 2 * PATIENCE_MS, `${Math.round(ms)} ms`);
-      proxy.goOn();
+      for (const ms of await Promise.all(times)) assert.ok(ms < 2 * TIMEOUT_MS, `${Math.round(ms)} ms`);
+      proxy.resume();
       await sleep(100);
     });
 
-    test('closing waits for them', async () => {
+    test('close waits for them', async () => {
       await insert('a');
       const another = new PostgresDriver(url);
       const taken = another.runBatched(TAKE, ['a', 1]);
@@ -167,7 +167,7 @@ describe('the PostgreSQL driver', () => {
     });
   });
 
-  test('a statement prepared before a change of the schema goes on working', async () => {
+  test('a statement prepared before a schema change keeps working', async () => {
     const read = () => driver.read('SELECT * FROM things WHERE id = $1', ['a']);
     await insert('a', 1);
     for (let times = 0; times < 4; times++) await read();
@@ -178,28 +178,28 @@ describe('the PostgreSQL driver', () => {
     assert.deepEqual(await read(), [{ id: 'a', n: 1 }]);
   });
 
-  test('a lost answer to a write is an unknown outcome, and the write is not sent again', async () => {
+  test('a lost response to a write is an unknown outcome, and the write is not sent again', async () => {
     await driver.read('SELECT 1');
-    proxy.swallowAnswerTo("'lost answer'");
+    proxy.swallowResponseTo("'lost answer'");
     const sql = "INSERT INTO things (id, n) VALUES ('lost answer', 1)";
     await assert.rejects(driver.write(sql), OutcomeUnknown);
     assert.deepEqual(await ids(), ['lost answer']);
   });
 
-  test('a lost answer to a read is asked for again', async () => {
+  test('a read whose response was lost is sent again', async () => {
     await insert('a');
-    proxy.swallowAnswerTo("'read again'");
+    proxy.swallowResponseTo("'read again'");
     assert.deepEqual(await driver.read("SELECT id, 'read again' AS note FROM things"), [
       { id: 'a', note: 'read again' },
     ]);
   });
 
-  test('a silent server is given up in time, and found again', async () => {
+  test('a silent server is abandoned in time, and used again when it is back', async () => {
     await insert('a');
     proxy.hang();
     const waits = [assert.rejects(insert('b'), OutcomeUnknown), assert.rejects(ids(), DatabaseUnavailable)];
-    assert.ok((await tookMs(Promise.all(waits))) < 3 * PATIENCE_MS);
-    proxy.goOn();
+    assert.ok((await tookMs(Promise.all(waits))) < 3 * TIMEOUT_MS);
+    proxy.resume();
     await sleep(100);
     assert.deepEqual(
       (await ids()).filter((id) => id === 'a'),
@@ -207,7 +207,7 @@ describe('the PostgreSQL driver', () => {
     );
   });
 
-  test('what waits for a busy connection is refused in time, and nothing was done of what is said not to have been', async () => {
+  test('statements that wait for a busy connection are refused in time, and refused ones took no effect', async () => {
     const locker = new pg.Client(url);
     await locker.connect();
     await locker.query('BEGIN; LOCK TABLE things IN ACCESS EXCLUSIVE MODE');
@@ -225,22 +225,22 @@ describe('the PostgreSQL driver', () => {
       assert.ok(reason instanceof OutcomeUnknown || !done.has(`waiting ${index}`), `${index}: ${reason}`);
   });
 
-  test('a server that falls silent while it is being connected to does not use up the connections', async () => {
+  test('a server that falls silent while connecting does not use up the connections', async () => {
     const through = server.url(new URL(url).pathname.slice(1), proxy.port);
-    const another = new PostgresDriver(through, { connections: 1, timeoutMs: PATIENCE_MS });
+    const another = new PostgresDriver(through, { connections: 1, timeoutMs: TIMEOUT_MS });
     proxy.lose('SET lock_timeout');
     await assert.rejects(another.read('SELECT 1'), DatabaseUnavailable);
     assert.deepEqual(await another.read('SELECT 1 AS one'), [{ one: 1 }]);
     await another.close();
   });
 
-  test('a server that is not there is said to be so, in time', async () => {
+  test('an unreachable server is reported in time', async () => {
     const nowhere = new PostgresDriver(`postgres://127.0.0.1:${await freePort()}/x`, { timeoutMs: 300 });
     await assert.rejects(nowhere.read('SELECT 1'), DatabaseUnavailable);
     await nowhere.close();
   });
 
-  test('a wrong password is said at once', async () => {
+  test('a wrong password is reported at once', async () => {
     const wrong = new PostgresDriver(url.replace(':postern@', ':wrong@'), { timeoutMs: 20_000 });
     const took = await tookMs(assert.rejects(wrong.read('SELECT 1'), DatabaseUnavailable));
     assert.ok(took < 10_000, `${took} ms`);

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { type Event, violations } from './history.ts';
 
 let clock = 0;
-/** One after the other, each taking one unit of time. */
+/** One request after the other, each taking one unit of time. */
 function event(
   kind: Event['kind'],
   credential: string,
@@ -14,7 +14,7 @@ function event(
   const [from, to] = at ?? [++clock, ++clock];
   return {
     kind,
-    family: 'a family',
+    grant: 'a grant',
     credential,
     outcome,
     from,
@@ -27,14 +27,14 @@ const EXCHANGE = event('exchange', 'code', 'success', 'r1');
 
 describe('the history checker finds nothing wrong with', () => {
   const fine: Record<string, Event[]> = {
-    'a family that is used as it should be': [
+    'a grant that is used correctly': [
       EXCHANGE,
       event('userinfo', 'access r1', 'success'),
       event('refresh', 'r1', 'success', 'r2'),
       event('userinfo', 'access r1', 'success'),
       event('refresh', 'r2', 'success', 'r3'),
     ],
-    'reuse that cuts': [
+    'reuse that revokes the grant': [
       EXCHANGE,
       event('refresh', 'r1', 'success', 'r2'),
       event('refresh', 'r1', 'reused'),
@@ -52,7 +52,7 @@ describe('the history checker finds nothing wrong with', () => {
       event('refresh', 'r1', 'unknown'),
       event('refresh', 'r1', 'success', 'r2'),
     ],
-    'a race that one wins before the other cuts': [
+    'a race that one wins before the other revokes the grant': [
       EXCHANGE,
       event('refresh', 'r1', 'success', 'r2', [100, 120]),
       event('refresh', 'r1', 'reused', undefined, [101, 110]),
@@ -77,7 +77,7 @@ describe('the history checker finds nothing wrong with', () => {
 
 describe('the history checker catches', () => {
   const wrong: Record<string, { history: Event[]; says: RegExp }> = {
-    'a refresh token spent twice': {
+    'a refresh token used twice': {
       history: [
         EXCHANGE,
         event('refresh', 'r1', 'success', 'r2'),
@@ -85,31 +85,31 @@ describe('the history checker catches', () => {
       ],
       says: /2 successes of one refresh/,
     },
-    'a code spent twice at the same time': {
+    'a code used twice at the same time': {
       history: [
         event('exchange', 'code', 'success', 'r1', [10, 20]),
         event('exchange', 'code', 'success', 'other r1', [11, 19]),
       ],
       says: /2 successes of one exchange/,
     },
-    'a refresh after reuse was told': {
+    'a refresh after reuse was reported': {
       history: [
         EXCHANGE,
         event('refresh', 'r1', 'success', 'r2'),
         event('refresh', 'r1', 'reused'),
         event('refresh', 'r2', 'success', 'r3'),
       ],
-      says: /success after the family was cut/,
+      says: /success after the grant was revoked/,
     },
     'an access token that outlives a revocation': {
       history: [EXCHANGE, event('revoke', 'r1', 'success'), event('userinfo', 'access r1', 'success')],
-      says: /success after the family was cut/,
+      says: /success after the grant was revoked/,
     },
     'an acknowledged rotation that was lost': {
       history: [EXCHANGE, event('refresh', 'r1', 'success', 'r2'), event('refresh', 'r2', 'refused')],
       says: /acknowledged token was refused/,
     },
-    'an acknowledged token said to be used that never was': {
+    'an acknowledged token refused as used although it never was': {
       history: [EXCHANGE, event('refresh', 'r1', 'reused')],
       says: /acknowledged token was refused/,
     },

@@ -1,37 +1,37 @@
 /**
- * What was asked of the service and what it answered, in a run where things break: and whether that
- * can be true. The checker knows nothing of how the service works, only what a client may rely on.
+ * The requests and responses of a run in which things break, and a check whether they are possible. The checker knows
+ * nothing of how the service works, only what a client may rely on.
  */
 export type Event = {
   readonly kind: 'exchange' | 'refresh' | 'revoke' | 'userinfo';
-  /** All that came of one authorization code. */
-  readonly family: string;
+  /** The grant: everything that came from one authorization code. */
+  readonly grant: string;
   /** The code or token that was presented. */
   readonly credential: string;
-  /** When it was sent, and when the answer was there. */
+  /** When it was sent, and when the response arrived. */
   readonly from: number;
   readonly to: number;
-  /** `unknown`: a server error, or no answer at all. It may have taken effect or not. */
+  /** `unknown`: a server error or no response. It may have taken effect or not. */
   readonly outcome: 'success' | 'refused' | 'reused' | 'unknown';
   readonly issued?: { readonly accessToken: string; readonly refreshToken: string };
 };
 
-/** Everything in a history that cannot be, in words; none when it can. */
+/** Describes everything impossible in a history; empty when it is possible. */
 export function violations(history: readonly Event[]): string[] {
   const inOrder = history.toSorted((a, b) => a.from - b.from);
-  const families = Map.groupBy(inOrder, ({ family }) => family);
-  return [...families.values()].flatMap((events) => [
-    ...spentTwice(events),
-    ...aliveAfterCut(events),
+  const byGrant = Map.groupBy(inOrder, ({ grant }) => grant);
+  return [...byGrant.values()].flatMap((events) => [
+    ...usedTwice(events),
+    ...liveAfterRevocation(events),
     ...refusedWithoutReason(events),
   ]);
 }
 
-const isSpend = ({ kind }: Event): boolean => kind === 'exchange' || kind === 'refresh';
+const isUse = ({ kind }: Event): boolean => kind === 'exchange' || kind === 'refresh';
 
-function spentTwice(events: readonly Event[]): string[] {
-  const spends = events.filter((event) => isSpend(event) && event.outcome === 'success');
-  return [...Map.groupBy(spends, ({ credential }) => credential).values()]
+function usedTwice(events: readonly Event[]): string[] {
+  const uses = events.filter((event) => isUse(event) && event.outcome === 'success');
+  return [...Map.groupBy(uses, ({ credential }) => credential).values()]
     .filter((successes) => successes.length > 1)
     .map(
       ([first, ...more]) =>
@@ -39,23 +39,27 @@ function spentTwice(events: readonly Event[]): string[] {
     );
 }
 
-/** The answers after which a family is known to be over: reuse was told, or a revocation confirmed. */
-function isCut({ kind, outcome }: Event, refreshTokens: ReadonlySet<string>, credential: string): boolean {
+/** Responses after which a grant is known to be revoked: reuse was reported, or a revocation confirmed. */
+function isRevoked(
+  { kind, outcome }: Event,
+  refreshTokens: ReadonlySet<string>,
+  credential: string,
+): boolean {
   if (outcome === 'reused') return true;
   return kind === 'revoke' && outcome === 'success' && refreshTokens.has(credential);
 }
 
-function aliveAfterCut(events: readonly Event[]): string[] {
+function liveAfterRevocation(events: readonly Event[]): string[] {
   const { refreshTokens } = acknowledged(events);
-  const cuts = events.filter((event) => isCut(event, refreshTokens, event.credential));
-  if (cuts.length === 0) return [];
-  const cut = cuts.reduce((a, b) => (a.to <= b.to ? a : b));
+  const revocations = events.filter((event) => isRevoked(event, refreshTokens, event.credential));
+  if (revocations.length === 0) return [];
+  const first = revocations.reduce((a, b) => (a.to <= b.to ? a : b));
   return events
-    .filter(({ kind, outcome, from }) => kind !== 'revoke' && outcome === 'success' && from > cut.to)
-    .map((event) => `a success after the family was cut: ${describe(cut, event)}`);
+    .filter(({ kind, outcome, from }) => kind !== 'revoke' && outcome === 'success' && from > first.to)
+    .map((event) => `a success after the grant was revoked: ${describe(first, event)}`);
 }
 
-/** An acknowledged token that was refused although nothing had been done that could have ended it. */
+/** An acknowledged token that was refused although no request could have ended it. */
 function refusedWithoutReason(events: readonly Event[]): string[] {
   const { refreshTokens, accessTokens } = acknowledged(events);
   const ending = events.filter((event, index) => mayEnd(event, events.slice(0, index), refreshTokens));
@@ -63,20 +67,20 @@ function refusedWithoutReason(events: readonly Event[]): string[] {
     .filter(({ outcome }) => outcome === 'refused' || outcome === 'reused')
     .filter(({ credential }) => refreshTokens.has(credential) || accessTokens.has(credential))
     .filter((event) => !ending.some((other) => other !== event && other.from < event.to))
-    .filter((event) => !events.some((other) => other !== event && spent(other, event)))
+    .filter((event) => !events.some((other) => other !== event && usedOrRevoked(other, event)))
     .map((event) => `an acknowledged token was refused: ${describe(event)}`);
 }
 
-/** What could end the family, or the token it names: a revocation, or a spend of what was presented before. */
+/** Requests that could end the grant or the token: a revocation, or a use of a token presented before. */
 function mayEnd(event: Event, before: readonly Event[], refreshTokens: ReadonlySet<string>): boolean {
   if (event.kind === 'revoke') return refreshTokens.has(event.credential);
-  return isSpend(event) && before.some(({ credential }) => credential === event.credential);
+  return isUse(event) && before.some(({ credential }) => credential === event.credential);
 }
 
-/** Whether `other` had spent or revoked the very token that `event` was refused. */
-function spent(other: Event, event: Event): boolean {
+/** Whether `other` used or revoked the very token with which `event` was refused. */
+function usedOrRevoked(other: Event, event: Event): boolean {
   if (other.credential !== event.credential || other.from >= event.to) return false;
-  return other.kind === 'revoke' || (isSpend(other) && other.outcome !== 'refused');
+  return other.kind === 'revoke' || (isUse(other) && other.outcome !== 'refused');
 }
 
 function acknowledged(events: readonly Event[]): { refreshTokens: Set<string>; accessTokens: Set<string> } {
@@ -90,8 +94,8 @@ function acknowledged(events: readonly Event[]): { refreshTokens: Set<string>; a
 function describe(...events: readonly Event[]): string {
   return events
     .map(
-      ({ kind, family, credential, outcome, from, to }) =>
-        `${kind} of …${credential.slice(-8)} in ${family} (${Math.round(from)} to ${Math.round(to)}): ${outcome}`,
+      ({ kind, grant, credential, outcome, from, to }) =>
+        `${kind} of …${credential.slice(-8)} in ${grant} (${Math.round(from)} to ${Math.round(to)}): ${outcome}`,
     )
     .join('; ');
 }

@@ -13,10 +13,10 @@ import type { Event } from './history.ts';
 
 type Outcome = Pick<Event, 'outcome' | 'issued'>;
 
-/** Clients that use the service as clients do, some of them badly, and write down all that happens. */
+/** Clients that use the service, some of them wrongly, and record everything that happens. */
 export class Load {
   readonly history: Event[] = [];
-  /** The longest that anybody waited for an answer, in milliseconds. */
+  /** The longest time until a response, in milliseconds. */
   slowest = 0;
   readonly #nodes: readonly Service[];
   readonly #client: TestClient;
@@ -30,13 +30,13 @@ export class Load {
     this.#codes = codes;
   }
 
-  /** The codes are made beforehand, while nothing is broken. */
-  static async prepare(nodes: readonly Service[], families: number): Promise<Load> {
+  /** Issues the codes beforehand, while nothing is broken. */
+  static async prepare(nodes: readonly Service[], grants: number): Promise<Load> {
     const [node] = nodes;
     const client = await node!.createClient();
     const user = await node!.createUser();
     const codes: IssuedCode[] = [];
-    while (codes.length < families) {
+    while (codes.length < grants) {
       const some = Array.from({ length: 50 }, () => issueCode(node!, client, user.id));
       codes.push(...(await Promise.all(some)));
     }
@@ -44,7 +44,7 @@ export class Load {
   }
 
   start(clients: number): void {
-    this.#clients = Array.from({ length: clients }, () => this.#beClient());
+    this.#clients = Array.from({ length: clients }, () => this.#runClient());
   }
 
   async stop(): Promise<Event[]> {
@@ -53,7 +53,7 @@ export class Load {
     return this.history;
   }
 
-  /** How many of the requests sent since `from` (performance.now()) came to each outcome. */
+  /** The number of requests sent since `from` (performance.now()), by outcome. */
   outcomesSince(from: number): Record<string, number> {
     const outcomes: Record<string, number> = {};
     for (const event of this.history)
@@ -61,41 +61,41 @@ export class Load {
     return outcomes;
   }
 
-  async #beClient(): Promise<void> {
+  async #runClient(): Promise<void> {
     while (!this.#stopped) {
       const issued = this.#codes.pop();
       if (!issued) return;
-      const family = `family ${this.#codes.length}`;
-      const tokens = await this.#insist(() => this.#exchange(family, issued));
-      if (tokens) await this.#live(family, tokens);
+      const grant = `grant ${this.#codes.length}`;
+      const tokens = await this.#retry(() => this.#exchange(grant, issued));
+      if (tokens) await this.#live(grant, tokens);
     }
   }
 
-  /** One session's life: mostly renewing, now and then a look at the profile, reuse, a race, a revocation. */
-  async #live(family: string, first: NonNullable<Event['issued']>): Promise<void> {
+  /** The life of one grant: mostly refreshes, now and then userinfo, reuse, a race, a revocation. */
+  async #live(grant: string, first: NonNullable<Event['issued']>): Promise<void> {
     let tokens = first;
     let consumed: string | undefined;
     for (let step = 0; step < 40 && !this.#stopped; step++) {
       const dice = Math.random();
       const { refreshToken, accessToken } = tokens;
       if (dice < 0.2) {
-        await this.#userinfo(family, accessToken);
+        await this.#userinfo(grant, accessToken);
         continue;
       }
-      if (dice < 0.22 && consumed) await this.#refresh(family, consumed);
-      if (dice < 0.24) await this.#revoke(family, refreshToken);
+      if (dice < 0.22 && consumed) await this.#refresh(grant, consumed);
+      if (dice < 0.24) await this.#revoke(grant, refreshToken);
       const renewed =
         dice < 0.27
-          ? await this.#race(family, refreshToken)
-          : await this.#insist(() => this.#refresh(family, refreshToken));
+          ? await this.#race(grant, refreshToken)
+          : await this.#retry(() => this.#refresh(grant, refreshToken));
       if (!renewed) return;
       consumed = refreshToken;
       tokens = renewed;
     }
   }
 
-  /** Tries again while the outcome is unknown, as a client does that was answered with a server error. */
-  async #insist(attempt: () => Promise<Outcome>): Promise<Event['issued']> {
+  /** Retries while the outcome is unknown, as a client does after a server error. */
+  async #retry(attempt: () => Promise<Outcome>): Promise<Event['issued']> {
     for (let tries = 0; tries < 20 && !this.#stopped; tries++) {
       const { outcome, issued } = await attempt();
       if (outcome !== 'unknown') return issued;
@@ -104,30 +104,30 @@ export class Load {
     return undefined;
   }
 
-  async #race(family: string, refreshToken: string): Promise<Event['issued']> {
-    const both = await Promise.all([1, 2].map(() => this.#refresh(family, refreshToken)));
+  async #race(grant: string, refreshToken: string): Promise<Event['issued']> {
+    const both = await Promise.all([1, 2].map(() => this.#refresh(grant, refreshToken)));
     return both.find(({ issued }) => issued)?.issued;
   }
 
-  #exchange(family: string, issued: IssuedCode): Promise<Outcome> {
-    return this.#note('exchange', family, issued.code, (node) => node.exchange(this.#client, issued));
+  #exchange(grant: string, issued: IssuedCode): Promise<Outcome> {
+    return this.#record('exchange', grant, issued.code, (node) => node.exchange(this.#client, issued));
   }
 
-  #refresh(family: string, token: string): Promise<Outcome> {
-    return this.#note('refresh', family, token, (node) => node.refresh(this.#client, token));
+  #refresh(grant: string, token: string): Promise<Outcome> {
+    return this.#record('refresh', grant, token, (node) => node.refresh(this.#client, token));
   }
 
-  #revoke(family: string, token: string): Promise<Outcome> {
-    return this.#note('revoke', family, token, (node) => node.revoke(this.#client, token));
+  #revoke(grant: string, token: string): Promise<Outcome> {
+    return this.#record('revoke', grant, token, (node) => node.revoke(this.#client, token));
   }
 
-  #userinfo(family: string, token: string): Promise<Outcome> {
-    return this.#note('userinfo', family, token, (node) => node.userinfo(token));
+  #userinfo(grant: string, token: string): Promise<Outcome> {
+    return this.#record('userinfo', grant, token, (node) => node.userinfo(token));
   }
 
-  async #note(
+  async #record(
     kind: Event['kind'],
-    family: string,
+    grant: string,
     credential: string,
     send: (node: Service) => Promise<Reply>,
   ): Promise<Outcome> {
@@ -136,7 +136,7 @@ export class Load {
     const outcome = outcomeOf(kind, await send(node));
     const to = performance.now();
     this.slowest = Math.max(this.slowest, to - from);
-    this.history.push({ kind, family, credential, from, to, ...outcome });
+    this.history.push({ kind, grant, credential, from, to, ...outcome });
     return outcome;
   }
 }
@@ -151,10 +151,10 @@ function outcomeOf(kind: Event['kind'], { status, body, text }: Reply): Outcome 
   if (status === 401 && body.error === 'invalid_token') return { outcome: 'refused' };
   if (status === 400 && body.error === 'invalid_grant')
     return { outcome: /already used/.test(String(body.error_description)) ? 'reused' : 'refused' };
-  throw new Error(`an answer that should not be: ${status} ${text}`);
+  throw new Error(`an impossible response: ${status} ${text}`);
 }
 
-/** A code as the consent screen issues it. */
+/** A code as consent issues it. */
 export async function issueCode(node: Service, client: TestClient, userId: string): Promise<IssuedCode> {
   const verifier = newVerifier();
   const grantId = newId();

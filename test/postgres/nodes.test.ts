@@ -18,7 +18,7 @@ before(async () => {
   database = await server.createDatabase();
   const start = (settings: Record<string, string> = {}) =>
     Service.start({ POSTERN_DATABASE_URL: database, ...settings });
-  // Together, so that both find an empty database.
+  // At the same time, so that both find an empty database.
   nodes = await Promise.all([start(), start()]);
 });
 after(async () => {
@@ -28,7 +28,7 @@ after(async () => {
 
 type Known = Service['app']['store']['resourceServers'];
 
-/** The same request `count` times at once, by turns to both nodes. */
+/** The same request `count` times at once, alternating between the nodes. */
 const atOnce = (count: number, send: (node: Service) => Promise<Reply>): Promise<Reply[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => send(nodes[index % 2]!)));
 
@@ -38,7 +38,7 @@ const statuses = (replies: readonly Reply[]): Record<number, number> => {
   return counts;
 };
 
-async function newFamily(): Promise<{ client: TestClient; tokens: Tokens }> {
+async function newTokens(): Promise<{ client: TestClient; tokens: Tokens }> {
   const client = await nodes[0].createClient();
   const user = await nodes[0].createUser();
   const reply = await nodes[1].exchange(client, await issueCode(nodes[0], client, user.id));
@@ -47,7 +47,7 @@ async function newFamily(): Promise<{ client: TestClient; tokens: Tokens }> {
 }
 
 describe('two nodes, one database', () => {
-  test('a schema is applied once when nodes start together', async () => {
+  test('the schema is applied once when nodes start at the same time', async () => {
     const url = await server.createDatabase();
     const stores = Array.from({ length: 4 }, () => openStore(url, { connections: 1 }));
     const applied = await Promise.all(stores.map((store) => store.migrate()));
@@ -55,7 +55,7 @@ describe('two nodes, one database', () => {
     await Promise.all(stores.map((store) => store.close()));
   });
 
-  test('of ten exchanges of one code one succeeds, and the replays cut what it bought', async () => {
+  test('of ten exchanges of one code one succeeds, and the replays revoke its grant', async () => {
     const client = await nodes[0].createClient();
     const user = await nodes[0].createUser();
     const issued = await issueCode(nodes[0], client, user.id);
@@ -65,8 +65,8 @@ describe('two nodes, one database', () => {
     assert.equal((await nodes[1].refresh(client, refresh_token)).status, 400);
   });
 
-  test('of ten refreshes with one token one succeeds, and the family is cut', async () => {
-    const { client, tokens } = await newFamily();
+  test('of ten refreshes with one token one succeeds, and the grant is revoked', async () => {
+    const { client, tokens } = await newTokens();
     const replies = await atOnce(10, (node) => node.refresh(client, tokens.refresh_token));
     assert.deepEqual(statuses(replies), { 200: 1, 400: 9 });
     const { refresh_token, access_token } = replies.find(({ status }) => status === 200)!.body as Tokens;
@@ -77,7 +77,7 @@ describe('two nodes, one database', () => {
   });
 
   test('a token of one node works on the other, and a revocation reaches it at once', async () => {
-    const { client, tokens } = await newFamily();
+    const { client, tokens } = await newTokens();
     assert.equal((await nodes[0].userinfo(tokens.access_token)).status, 200);
     assert.equal((await nodes[1].revoke(client, tokens.access_token)).status, 200);
     assert.equal((await nodes[0].userinfo(tokens.access_token)).status, 401);
@@ -85,17 +85,17 @@ describe('two nodes, one database', () => {
     assert.equal((await nodes[0].refresh(client, tokens.refresh_token)).status, 400);
   });
 
-  test('exactly 30 of 60 requests of one client pass, over both nodes together', async () => {
+  test('exactly 30 of 60 requests of one client pass, over both nodes', async () => {
     const client = await nodes[0].createClient();
     const replies = await atOnce(60, (node) => node.revoke(client, 'whatever'));
     assert.deepEqual(statuses(replies), { 200: 30, 429: 30 });
-    // The window is one for both: it opens again for both.
+    // Both share one window, and it reopens for both.
     for (const node of nodes) node.clock.advance(60_000);
     assert.equal((await nodes[1].revoke(client, 'whatever')).status, 200);
   });
 
   test('an application disabled through one node is refused by the other within a second', async () => {
-    const { client, tokens } = await newFamily();
+    const { client, tokens } = await newTokens();
     assert.equal((await nodes[1].userinfo(tokens.access_token)).status, 200);
     await nodes[0].app.store.applications.setDisabled(client.clientId, true, nodes[0].clock.ms);
     await sleep(1_000);
@@ -134,7 +134,7 @@ describe('two nodes, one database', () => {
 });
 
 describe('a node whose listening connection is lost', () => {
-  test('does not believe its memory for longer than a second', async () => {
+  test('does not trust its cache for longer than a second', async () => {
     const client = await nodes[0].createClient();
     assert.equal((await nodes[1].app.store.applications.find(client.clientId))?.disabledAt, null);
     await Promise.all([
@@ -145,21 +145,21 @@ describe('a node whose listening connection is lost', () => {
       ),
       query(database, `UPDATE applications SET disabled_at = 5 WHERE client_id = '${client.clientId}'`),
     ]);
-    // Changed by hand, without a notice: only the loss itself makes the node look again.
+    // Changed without a notification: only the lost connection makes the node read again.
     await sleep(1_000);
     assert.equal((await nodes[1].app.store.applications.find(client.clientId))?.disabledAt, 5);
   });
 });
 
 describe('a statement whose outcome is unknown', () => {
-  test('is answered 500, and the retry is safe: refused when it took effect', async () => {
+  test('gets a 500, and the retry is safe: it is refused when the first took effect', async () => {
     const proxy = await BreakingProxy.start(server.port);
     const url = server.url(new URL(database).pathname.slice(1), proxy.port);
     const node = await Service.start({ POSTERN_DATABASE_URL: url });
-    const { client, tokens } = await newFamily();
-    // Warm: the application is known and the counter's statement prepared.
+    const { client, tokens } = await newTokens();
+    // Warm: the application is cached and the counter's statement prepared.
     assert.equal((await node.revoke(client, 'whatever')).status, 200);
-    proxy.swallowAnswerTo('UPDATE grants SET generation = generation + 1');
+    proxy.swallowResponseTo('UPDATE grants SET generation = generation + 1');
     const lost = await node.refresh(client, tokens.refresh_token);
     assert.deepEqual([lost.status, lost.body.error], [500, 'server_error']);
     const retry = await node.refresh(client, tokens.refresh_token);

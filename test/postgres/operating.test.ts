@@ -36,7 +36,7 @@ async function renewed(service: Service, client: TestClient, token: string): Pro
 }
 
 describe('bin/postern transfer', () => {
-  test('moves everything, and tokens go on working', async (t) => {
+  test('copies everything, and tokens keep working', async (t) => {
     const postern = new Postern(t);
     const from = `sqlite:${join(postern.folder, 'old.db')}`;
     const settings = { POSTERN_SECRET: SECRET };
@@ -66,7 +66,7 @@ describe('bin/postern transfer', () => {
     await service.stop();
   }
 
-  test('is all or nothing, and refuses a target that is in use', async (t) => {
+  test('copies all or nothing, and refuses a target that is in use', async (t) => {
     const postern = new Postern(t);
     await postern.withStoreReady(async (store) => {
       await store.users.create({
@@ -93,7 +93,7 @@ describe('bin/postern transfer', () => {
     assert.equal((await query(to, 'SELECT * FROM users')).length, 1);
   });
 
-  test('says what is wrong with its addresses', async (t) => {
+  test('reports invalid addresses', async (t) => {
     const { code, stderr } = await new Postern(t).run([
       'transfer',
       '--from',
@@ -108,13 +108,13 @@ describe('bin/postern transfer', () => {
 });
 
 describe('a database restored from an older backup', () => {
-  test('ends a grant when a token proves to be ahead of it', async () => {
+  test('revokes a grant when a token is newer than its row', async () => {
     const { backup, client, first, last } = await restoredDatabase();
     const restored = await Service.start({ POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: backup });
     const ahead = await restored.refresh(client, last.refresh_token);
     assert.deepEqual([ahead.status, ahead.body.error], [400, 'invalid_grant']);
     assert.ok(restored.logged.some((line) => line.includes('bin/postern restored')));
-    // Consumed after the backup was made, and live in it: now over.
+    // Consumed after the backup, live in it, and refused now.
     assert.equal((await restored.refresh(client, first.refresh_token)).status, 400);
     assert.equal((await restored.userinfo(first.access_token)).status, 401);
     const [row] = await query(backup, 'SELECT revoked_reason FROM grants');
@@ -126,9 +126,9 @@ describe('a database restored from an older backup', () => {
     const { backup, client, first } = await restoredDatabase();
     const postern = new Postern(t);
     const env = { POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: backup };
-    const asked = await postern.run(['restored'], { env });
-    assert.equal(asked.code, 1);
-    assert.match(asked.stderr, /Nothing was changed.*add --yes/);
+    const refused = await postern.run(['restored'], { env });
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /Nothing was changed.*add --yes/);
     assert.deepEqual(await postern.json(['restored', '--yes'], { env }), {
       grants: 1,
       sessions: 0,
@@ -139,7 +139,7 @@ describe('a database restored from an older backup', () => {
     await restored.stop();
   });
 
-  /** A copy of the database as it was when `first` was live; meanwhile the family went on to `last`. */
+  /** A copy of the database from when `first` was live; meanwhile the grant was rotated up to `last`. */
   async function restoredDatabase() {
     const database = await server.createDatabase();
     const settings = { POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: database };
@@ -164,22 +164,22 @@ describe('bin/postern keys', () => {
     const store = openStore(url, { connections: 1 });
     await store.migrate();
     const [a, b] = [new Keyring(SECRET, 30 * DAY), new Keyring(SECRET, 30 * DAY)];
-    const link = { userId: newId(), grantId: newId(), generation: 1 };
-    const old = a.tokenSigner.signRefreshToken(link);
+    const ref = { userId: newId(), grantId: newId(), generation: 1 };
+    const old = a.tokenSigner.signRefreshToken(ref);
 
     assert.deepEqual(await postern.json(['keys', 'rotate'], { env }), { number: 2 });
     const now = Date.now();
     await Promise.all([a.reload(store.signingKeys, now), b.reload(store.signingKeys, now)]);
-    assert.equal(a.tokenSigner.signRefreshToken(link), old, 'the first key still signs');
+    assert.equal(a.tokenSigner.signRefreshToken(ref), old, 'the first key still signs');
     await a.reload(store.signingKeys, now + PENDING_MS);
-    const fresh = a.tokenSigner.signRefreshToken(link);
+    const fresh = a.tokenSigner.signRefreshToken(ref);
     assert.notEqual(fresh, old);
     assert.deepEqual(
       b.tokenSigner.verifyRefreshToken(fresh),
-      link,
+      ref,
       'a node that does not yet sign with it verifies it',
     );
-    assert.deepEqual(a.tokenSigner.verifyRefreshToken(old), link);
+    assert.deepEqual(a.tokenSigner.verifyRefreshToken(old), ref);
     await a.reload(store.signingKeys, now + 31 * DAY);
     assert.equal(a.tokenSigner.verifyRefreshToken(old), undefined, 'everything it signed has expired');
 
@@ -213,12 +213,12 @@ describe('bin/postern doctor', () => {
   const faults = (findings: readonly Finding[]) =>
     findings.filter(({ level }) => level === 'fault').map(({ what }) => what);
 
-  test('finds what is wrong with a PostgreSQL database and its secret', async (t) => {
+  test('reports the problems of a PostgreSQL database and its secret', async (t) => {
     const postern = new Postern(t);
     const env = { POSTERN_SECRET: SECRET, POSTERN_DATABASE_URL: await server.createDatabase() };
     await postern.json(['keys', 'rotate'], { env });
     const { stdout } = await postern.run(['doctor', '--json'], { env });
-    // The test server does not wait for its disk, and the doctor is right to mind.
+    // The test server runs without fsync, which doctor must report.
     assert.deepEqual(faults(JSON.parse(stdout)), ['fsync is off.']);
     assert.match(stdout, /PostgreSQL 1\d/);
     assert.match(stdout, /clocks of this machine and the database agree/);
@@ -229,7 +229,7 @@ describe('bin/postern doctor', () => {
     assert.match(other.stdout, /FAULT +The database belongs to another secret/);
   });
 
-  test('finds a database that cannot be reached, and files that others can read', async (t) => {
+  test('reports an unreachable database, and files that others can read', async (t) => {
     const postern = new Postern(t);
     const nowhere = `postgres://nobody@127.0.0.1:${await freePort()}/nothing`;
     const gone = await postern.run(['doctor'], {
@@ -248,7 +248,9 @@ describe('bin/postern doctor', () => {
 });
 
 describe('bin/postern serve --workers', () => {
-  test('serves with all, replaces one that dies, and ends with all', { timeout: 60_000 }, async (t) => {
+  test('serves with all workers, replaces one that dies, and stops them all', {
+    timeout: 60_000,
+  }, async (t) => {
     const { child, stderr, port } = await startWorkers(t, await server.createDatabase());
     const health = () => fetch(`http://127.0.0.1:${port}/health`).then(({ status }) => status);
     assert.equal(await health(), 200);
@@ -264,7 +266,7 @@ describe('bin/postern serve --workers', () => {
     assert.equal(await ended, 0);
   });
 
-  test('is refused with SQLite, in words', async (t) => {
+  test('is refused with SQLite, with an explanation', async (t) => {
     const { code, stderr } = await new Postern(t).run(['serve', '--workers', '2']);
     assert.equal(code, 1);
     assert.match(stderr, /Several workers need PostgreSQL/);
@@ -309,7 +311,7 @@ async function until(holds: () => boolean): Promise<void> {
   assert.fail('it did not come to pass in 30 seconds');
 }
 
-test('without POSTERN_SECRET, and with an address that is none, everything wrong is said at once', async (t) => {
+test('a missing POSTERN_SECRET and an invalid database URL are reported together', async (t) => {
   const postern = new Postern(t);
   const missing = await postern.run(['serve'], { env: { POSTERN_DATABASE_URL: server.url() } });
   assert.equal(missing.code, 1);

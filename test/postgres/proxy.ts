@@ -1,10 +1,10 @@
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
 
-/** Stands between the service and PostgreSQL and breaks what passes, the way networks do. */
+/** A proxy in front of PostgreSQL that breaks connections, as networks do. */
 export class BreakingProxy {
-  /** Of how many messages to the server one ends in a cut; 0 for none. */
-  cutOneIn = 0;
-  cuts = 0;
+  /** One in this many messages to the server closes the connection; 0 for none. */
+  breakOneIn = 0;
+  breaks = 0;
   readonly #server: Server;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   #hung = false;
@@ -25,23 +25,23 @@ export class BreakingProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** The next statement that holds `text` reaches the server, and the connection dies before its answer. */
-  swallowAnswerTo(text: string): void {
+  /** The next statement that contains `text` reaches the server, and the connection dies before its response. */
+  swallowResponseTo(text: string): void {
     this.#swallow = text;
   }
 
-  /** The next message that holds `text` gets lost, and its connection stays open and silent. */
+  /** The next message that contains `text` is lost, and its connection stays open and silent. */
   lose(text: string): void {
     this.#lost = text;
   }
 
-  /** From now on nothing passes, in either direction, and nothing is closed: a server that hangs. */
+  /** From now on nothing passes in either direction and nothing is closed: a server that hangs. */
   hang(): void {
     this.#hung = true;
     for (const pair of this.#pairs) for (const socket of pair) socket.pause();
   }
 
-  goOn(): void {
+  resume(): void {
     this.#hung = false;
     for (const pair of this.#pairs) for (const socket of pair) socket.resume();
   }
@@ -55,32 +55,32 @@ export class BreakingProxy {
     const server = createConnection(targetPort, '127.0.0.1');
     const pair = [client, server] as const;
     this.#pairs.add(pair);
-    let swallowAnswer = false;
-    const cut = () => {
+    let swallowResponse = false;
+    const close = () => {
       for (const socket of pair) socket.destroy();
       this.#pairs.delete(pair);
     };
     client.on('data', (bytes) => {
-      if (this.cutOneIn > 0 && Math.random() < 1 / this.cutOneIn) {
-        this.cuts++;
-        // Half of the cuts come before the statement arrives, half after it was carried out.
-        if (Math.random() < 0.5) return cut();
-        swallowAnswer = true;
+      if (this.breakOneIn > 0 && Math.random() < 1 / this.breakOneIn) {
+        this.breaks++;
+        // Half of them close before the statement arrives, half after it ran.
+        if (Math.random() < 0.5) return close();
+        swallowResponse = true;
       }
       if (this.#swallow !== undefined && bytes.includes(this.#swallow)) {
         this.#swallow = undefined;
-        swallowAnswer = true;
+        swallowResponse = true;
       }
       if (this.#lost !== undefined && bytes.includes(this.#lost)) this.#lost = undefined;
       else server.write(bytes);
     });
     server.on('data', (bytes) => {
-      if (swallowAnswer) cut();
+      if (swallowResponse) close();
       else client.write(bytes);
     });
     for (const socket of pair) {
-      socket.on('error', cut);
-      socket.on('close', cut);
+      socket.on('error', close);
+      socket.on('close', close);
       if (this.#hung) socket.pause();
     }
   }

@@ -15,7 +15,7 @@ const row = (name: string): Row => ({
   disabled_at: null,
 });
 
-/** A database that answers when the test says so, as one across a network may. */
+/** A database that responds when the test calls `answer`. */
 class SlowDriver implements Driver {
   readonly engine = 'postgres';
   readonly notifyStatements = [];
@@ -56,7 +56,7 @@ const found = async (driver: SlowDriver, applications: SqlApplications): Promise
   return (await finding)?.name;
 };
 
-test('an application is read once and then kept', async () => {
+test('an application is read once and then cached', async () => {
   const driver = new SlowDriver();
   const applications = new SqlApplications(driver);
   assert.equal(await found(driver, applications), 'as it was');
@@ -70,7 +70,7 @@ for (const [who, change] of [
   ['this process', (applications: SqlApplications) => applications.setDisabled('app_x', true, 0)],
   ['another process', async (_: SqlApplications, driver: SlowDriver) => driver.tell()],
 ] as const) {
-  test(`what was read before ${who} changed it, and arrives after, is not kept`, async () => {
+  test(`a read that started before a change by ${who} and ends after it is not cached`, async () => {
     const driver = new SlowDriver();
     const applications = new SqlApplications(driver);
     const finding = applications.find('app_x');
@@ -82,7 +82,7 @@ for (const [who, change] of [
   });
 }
 
-test('an application that is not there is asked for again each time', async () => {
+test('an unknown application is read again each time', async () => {
   const driver = new SlowDriver();
   const applications = new SqlApplications(driver);
   driver.read = async () => {

@@ -7,18 +7,18 @@ import { SqliteDriver } from '../../src/store/drivers/sqlite.ts';
 import { allMigrations } from '../../src/store/migrations.ts';
 import { SqlResourceServers } from '../../src/store/resource-servers.ts';
 
-/** Counts what is asked of the database, and lets the test say that another process changed it. */
+/** Counts reads, and lets the test announce a change by another process. */
 class CountingDriver extends SqliteDriver {
   reads = 0;
-  readonly tell: (() => void)[] = [];
+  readonly listeners: (() => void)[] = [];
 
-  override read(...given: Parameters<SqliteDriver['read']>) {
+  override read(...args: Parameters<SqliteDriver['read']>) {
     this.reads++;
-    return super.read(...given);
+    return super.read(...args);
   }
 
   override onExternalChange(listener: () => void): void {
-    this.tell.push(listener);
+    this.listeners.push(listener);
   }
 }
 
@@ -37,7 +37,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('a resource server is read once and then known, and so is that an id is nobody', async () => {
+test('resource servers are read once and then cached, unknown ids included', async () => {
   driver.reads = 0;
   const found = await Promise.all([servers.find('rs_a'), servers.find('rs_a'), servers.find('rs_b')]);
   assert.deepEqual(
@@ -54,12 +54,12 @@ test('a change by this process or another is seen', async () => {
   assert.equal(await servers.delete('rs_a'), true);
   assert.equal(await servers.delete('rs_a'), false);
   assert.equal(await servers.find('rs_a'), undefined);
-  assert.ok(await elsewhere.find('rs_a'), 'kept until it is told');
-  for (const tell of driver.tell) tell();
+  assert.ok(await elsewhere.find('rs_a'), 'cached until it is notified');
+  for (const listener of driver.listeners) listener();
   assert.equal(await elsewhere.find('rs_a'), undefined);
 });
 
-test('a failed read is not remembered', async () => {
+test('a failed read is not cached', async () => {
   const other = new SqlResourceServers(driver);
   const { list } = other;
   other.list = () => Promise.reject(new Error('gone'));

@@ -24,7 +24,7 @@ describe('when a secret was last used', () => {
   });
   afterEach(() => mock.timers.reset());
 
-  it('is written at most once a minute, and then the latest use', async () => {
+  it('is written at most once per minute, with the latest use', async () => {
     for (let at = 0; at < 1000; at++) uses.record('app', 'secret', at);
     uses.record('app', 'other', 7);
     assert.deepEqual(written, [], 'not while a request waits');
@@ -65,7 +65,7 @@ describe('when a secret was last used', () => {
     assert.deepEqual(written, [['app', 'secret', 5]]);
   });
 
-  it('does not need the database to be there', async () => {
+  it('survives a failing database', async () => {
     failing = true;
     uses.record('app', 'secret', 5);
     mock.timers.tick(MINUTE);

@@ -10,7 +10,8 @@ import { DatabaseUnavailable, DuplicateKey } from '../../src/store/drivers/drive
 import { SqliteDriver } from '../../src/store/drivers/sqlite.ts';
 import { allMigrations } from '../../src/store/migrations.ts';
 import { openStore } from '../../src/store/store.ts';
-import { type Opened, storeContract } from './contract.ts';
+import type { Opened } from './contract/fixtures.ts';
+import { storeContract } from './contract.ts';
 
 const newFolder = (): string => mkdtempSync(join(tmpdir(), 'postern-test-'));
 const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true });
@@ -64,7 +65,7 @@ describe('the SQLite driver', () => {
     );
   });
 
-  test('a transaction is done whole or not at all', async () => {
+  test('a transaction takes effect completely or not at all', async () => {
     await insert('whole-3');
     const three = ['whole-1', 'whole-2', 'whole-3'].map((id) => ({ sql: INSERT, values: [id, 1] }));
     await assert.rejects(driver.transaction(three), DuplicateKey);
@@ -76,7 +77,7 @@ describe('the SQLite driver', () => {
     assert.equal(rows[2]![0]!.n, 3);
   });
 
-  test('one write after the other lets the event loop turn in between', async () => {
+  test('consecutive writes let the event loop turn in between', async () => {
     let turns = 0;
     let done = false;
     const count = () => {
@@ -89,7 +90,7 @@ describe('the SQLite driver', () => {
     assert.ok(turns >= 20, `${turns} turns for 50 writes: two a turn at most`);
   });
 
-  test('what fails in a group of writes fails alone: a key, a constraint, a statement, a transaction', async () => {
+  test('in a group of writes only the failing ones fail: a key, a constraint, a statement, a transaction', async () => {
     await insert('group-taken');
     const results = await settled([
       insert('group-1'),
@@ -122,7 +123,7 @@ describe('the SQLite driver', () => {
     assert.deepEqual(await ids('group-%'), kept);
   });
 
-  test('writes of one turn see each other in the order they were asked for', async () => {
+  test('writes of one turn take effect in the order of their calls', async () => {
     const [, ...after] = await Promise.all([
       insert('order', 0),
       ...[1, 2, 3].map(() => driver.write("UPDATE things SET n = n + 1 WHERE id = 'order' RETURNING n")),
@@ -144,7 +145,7 @@ describe('the SQLite driver', () => {
     assert.deepEqual(await driver.read('PRAGMA journal_mode').then((rows) => rows[0]!.journal_mode), 'wal');
   });
 
-  test('more writes than can wait are refused, and those that wait are done', {
+  test('writes beyond the queue limit are refused, and the queued ones are done', {
     timeout: 120_000,
   }, async () => {
     const results = await settled(Array.from({ length: 20_100 }, (_, n) => insert(`many-${n}`)));
@@ -154,7 +155,7 @@ describe('the SQLite driver', () => {
     await insert('many-after');
   });
 
-  test('while another connection writes the queue waits and the event loop does not', async () => {
+  test('while another connection writes, the queue waits and the event loop keeps turning', async () => {
     const other = new DatabaseSync(path);
     try {
       other.exec('BEGIN IMMEDIATE');
@@ -173,7 +174,7 @@ describe('the SQLite driver', () => {
     }
   });
 
-  test('a lock held too long is an error after some seconds, and nothing was written', {
+  test('a lock held too long is an error after some seconds, and nothing is written', {
     timeout: 60_000,
   }, async () => {
     const other = new DatabaseSync(path);
@@ -191,7 +192,7 @@ describe('the SQLite driver', () => {
     }
   });
 
-  test('a file that was moved away takes no write, is not made anew, and works again when it is back', async () => {
+  test('a file that was moved away takes no write, is not created again, and works again when it is back', async () => {
     await insert('before');
     renameSync(path, parked);
     await assert.rejects(insert('while-gone'), DatabaseUnavailable);
@@ -203,14 +204,14 @@ describe('the SQLite driver', () => {
     assert.deepEqual(await ids('while-gone'), []);
   });
 
-  test('reads stop as well, soon after the file was moved away', async () => {
+  test('reads fail soon after the file was moved away', async () => {
     renameSync(path, parked);
     await until(() => assert.rejects(driver.read('SELECT 1 AS one'), DatabaseUnavailable));
     renameSync(parked, path);
     await until(() => driver.read('SELECT 1 AS one'));
   });
 
-  test('listeners hear of a change by another connection, and not of one’s own', {
+  test('listeners are called for a change by another connection, not for one’s own', {
     timeout: 30_000,
   }, async () => {
     let heard = 0;
@@ -229,7 +230,7 @@ describe('the SQLite driver', () => {
   });
 });
 
-test('a backup put in the place of a running database is used as it is, with nothing of the other mixed in', async () => {
+test('a backup that replaces a running database is used as it is, without data of the other', async () => {
   const folder = newFolder();
   const path = join(folder, 'restored.db');
   const driver = new SqliteDriver(path);
@@ -261,7 +262,7 @@ test('a backup put in the place of a running database is used as it is, with not
   }
 });
 
-/** Opens one new database after the other, each at a moment that all processes wait for. */
+/** Opens one new database after the other, each at a time for which all processes wait. */
 const OPENER = `
   const { openStore } = await import(process.argv[1]);
   const [, , folder, start, count] = process.argv;
@@ -275,7 +276,7 @@ const OPENER = `
   console.log(JSON.stringify(applied));
 `;
 
-test('processes that start together on a database that is not there yet make it once', {
+test('processes that start at the same time create a database once', {
   timeout: 120_000,
 }, async () => {
   const folder = newFolder();
@@ -297,7 +298,7 @@ test('processes that start together on a database that is not there yet make it 
   }
 });
 
-test('what is left of a closed database is one file', async () => {
+test('a closed database is one file', async () => {
   const opened = await openSqlite();
   await opened.store.migrate();
   await opened.store.close();
@@ -306,7 +307,7 @@ test('what is left of a closed database is one file', async () => {
   await opened.close();
 });
 
-/** Tries again until it succeeds, for some seconds; then the last failure is the test's. */
+/** Retries for some seconds until it succeeds; then the test fails with the last error. */
 async function until(work: () => unknown): Promise<void> {
   const end = performance.now() + 5_000;
   for (;;) {

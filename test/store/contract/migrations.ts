@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openDriver } from '../../../src/store/drivers/open-driver.ts';
 import { allMigrations, migration, SchemaMismatch } from '../../../src/store/migrations.ts';
-import type { Opened } from '../contract.ts';
+import type { Opened } from './fixtures.ts';
 
 const NEXT = migration('999-next', 'CREATE TABLE next (id TEXT NOT NULL PRIMARY KEY)');
 
-/** Migrations of one database, by a driver that is told which there are. */
+/** Uses the driver, which takes the migrations as an argument. */
 export function migrationContract(open: () => Promise<Opened>): void {
   async function withDriver(work: (driver: ReturnType<typeof openDriver>) => Promise<void>): Promise<void> {
     const { url, close } = await open();

@@ -15,29 +15,29 @@ import { openStore } from '../../src/store/store.ts';
 import { query } from '../support/postgres-database.ts';
 import { TestPostgres } from '../support/postgres-server.ts';
 
-/** Every step that a request waits for, as the store takes it. */
-async function hotSteps(): Promise<BatchableStatement[]> {
-  const taken: BatchableStatement[] = [];
+/** Every batchable statement of the store. */
+async function batchableStatements(): Promise<BatchableStatement[]> {
+  const run: BatchableStatement[] = [];
   const driver = {
-    runBatched: async (step: BatchableStatement) => {
-      taken.push(step);
+    runBatched: async (statement: BatchableStatement) => {
+      run.push(statement);
       return [0, 0];
     },
   } as unknown as Driver;
   const grants = new SqlGrants(driver);
   const ref = { userId: 'u', grantId: 'g', generation: 1 };
-  const asked = { ref, clientId: 'c', redirectUri: 'r', codeChallenge: 'x', scope: undefined };
+  const request = { ref, clientId: 'c', redirectUri: 'r', codeChallenge: 'x', scope: undefined };
   const times = { now: 1, expiresAt: 2, codesExpiredBefore: 0 };
-  await grants.redeemCode({ ...asked, ...times });
-  await grants.rotate({ ...asked, ...times });
+  await grants.redeemCode({ ...request, ...times });
+  await grants.rotate({ ...request, ...times });
   await grants.revoke(ref, 'c', 1);
   await grants.readAccess(ref);
   await new SharedCounters(driver).hit('key', 60_000, 1, 1);
-  assert.equal(taken.length, 5);
-  return taken;
+  assert.equal(run.length, 5);
+  return run;
 }
 
-/** As few rows as PostgreSQL ever makes its statistics of by itself: so few that it would rather read them all. */
+/** As few rows as autovacuum ever analyzes: so few that the planner would prefer to read them all. */
 const SMALL = `
   INSERT INTO users (id, email, password_hash, created_at, updated_at)
     SELECT 'u' || n, 'e', 'h', 1, 1 FROM generate_series(1, 50) n;
@@ -48,7 +48,7 @@ const SMALL = `
   INSERT INTO rate_windows (key, started_at, ends_at, count)
     SELECT 'k' || n, 1, 1, 1 FROM generate_series(1, 50) n`;
 
-describe('what many requests ask in one statement', () => {
+describe('a batch', () => {
   let server: TestPostgres;
   let url: string;
   before(async () => {
@@ -62,11 +62,11 @@ describe('what many requests ask in one statement', () => {
   });
   after(() => server.stop());
 
-  /** A plan is kept for as long as nothing tells PostgreSQL that the tables have grown. */
-  test('is looked up by its key in the order it was sent, even if it was planned while the tables were small', async () => {
+  /** PostgreSQL keeps a plan until it learns that the tables have grown. */
+  test('finds its rows by key, in the order they were sent, even when planned while the tables were small', async () => {
     const client = await connectForRequests(url, 5_000);
     try {
-      for (const { batch, types } of await hotSteps()) {
+      for (const { batch, types } of await batchableStatements()) {
         const { rows } = await client.query(
           `EXPLAIN ${batch}`,
           types.map((type) => (type === 'text' ? '{a,b}' : '{1,2}')),
@@ -83,10 +83,10 @@ describe('what many requests ask in one statement', () => {
 
 const TAKE = batchableUpdate(['text'], { table: 'things', set: 'n = 1', where: 'id = $1', returning: 'id' });
 
-/** Answers each statement with the keys it was sent, the last first. */
+/** Responds to each statement with the keys it was sent, the last first. */
 class Echo {
   readonly sent: Statement[] = [];
-  readonly steps = new StatementBatcher(1_000, async (statement) => {
+  readonly batcher = new StatementBatcher(1_000, async (statement) => {
     this.sent.push(statement);
     const [keys] = statement.values as [string];
     if (statement.sql === TAKE.single) return [[keys]];
@@ -97,9 +97,9 @@ class Echo {
 
 const NAMES = ['c', 'a', 'e', 'b', 'd'];
 
-test('requests of one turn go in one statement, sorted, and each gets its own answer in whatever order they come', async () => {
+test('requests of one turn are one sorted batch, and each gets its own row in whatever order rows come', async () => {
   const echo = new Echo();
-  const rows = await Promise.all(NAMES.map((name) => echo.steps.run(TAKE, [name])));
+  const rows = await Promise.all(NAMES.map((name) => echo.batcher.run(TAKE, [name])));
   assert.deepEqual(
     rows,
     NAMES.map((name) => [name]),
@@ -107,17 +107,17 @@ test('requests of one turn go in one statement, sorted, and each gets its own an
   assert.deepEqual(echo.sent, [{ sql: TAKE.batch, values: ['{"a","b","c","d","e"}'] }]);
 });
 
-test('one alone goes as itself', async () => {
+test('a single request is sent as a single statement', async () => {
   const echo = new Echo();
-  assert.deepEqual(await echo.steps.run(TAKE, ['a']), ['a']);
+  assert.deepEqual(await echo.batcher.run(TAKE, ['a']), ['a']);
   assert.deepEqual(echo.sent, [{ sql: TAKE.single, values: ['a'] }]);
 });
 
-test('what comes while one is on its way goes with the next, half of it at a time', async () => {
+test('requests that arrive while a batch is under way form the next ones, half of them at a time', async () => {
   const echo = new Echo();
-  const first = echo.steps.run(TAKE, ['first']);
+  const first = echo.batcher.run(TAKE, ['first']);
   await new Promise((resolve) => setImmediate(resolve));
-  const rest = Array.from({ length: 150 }, (_, n) => echo.steps.run(TAKE, [`n${n}`]));
+  const rest = Array.from({ length: 150 }, (_, n) => echo.batcher.run(TAKE, [`n${n}`]));
   assert.deepEqual(await first, ['first']);
   assert.deepEqual(
     await Promise.all(rest),
@@ -127,24 +127,24 @@ test('what comes while one is on its way goes with the next, half of it at a tim
   assert.deepEqual([echo.sent[0]!.sql, sizes], [TAKE.single, [75, 38, 19, 16, 2]]);
 });
 
-test('who has waited too long is refused and not sent, so that the outcome is known', async () => {
+test('a request that waited too long is refused and not sent, so that its outcome is known', async () => {
   const sent: Statement[] = [];
-  const steps = new StatementBatcher(-1, async (statement) => {
+  const batcher = new StatementBatcher(-1, async (statement) => {
     sent.push(statement);
     return [];
   });
-  const results = await Promise.allSettled(NAMES.map((name) => steps.run(TAKE, [name])));
+  const results = await Promise.allSettled(NAMES.map((name) => batcher.run(TAKE, [name])));
   for (const result of results)
     assert.ok(result.status === 'rejected' && result.reason instanceof DatabaseUnavailable);
   assert.deepEqual(sent, []);
-  assert.equal(steps.busy, false);
+  assert.equal(batcher.busy, false);
 });
 
-/** A statement on the rows of many users would be one on many shards. */
-test('on Citus each goes as itself', async () => {
+/** One statement on the rows of many users would go to many shards. */
+test('on Citus every request is sent as a single statement', async () => {
   const echo = new Echo();
-  echo.steps.batching = false;
-  const rows = await Promise.all(NAMES.map((name) => echo.steps.run(TAKE, [name])));
+  echo.batcher.batching = false;
+  const rows = await Promise.all(NAMES.map((name) => echo.batcher.run(TAKE, [name])));
   assert.deepEqual(
     rows,
     NAMES.map((name) => [name]),

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newId } from '../../../src/protocol/credentials.ts';
+import type { User } from '../../../src/store/users.ts';
+import { createUser, DAY, database, HOUR, NOW, newSession, newUser, type Opened } from './fixtures.ts';
+
+export function userContract(open: () => Promise<Opened>): void {
+  const db = database(open);
+
+  test('a user is found by id and by email address, as created', async () => {
+    const user = newUser({ email: ` Ada.${newId()}@Example.com `, emailVerified: true, name: 'Ada “L” ☃' });
+    assert.equal(await db.store.users.create(user), 'created');
+    const found = await db.store.users.find(user.id);
+    assert.deepEqual(found, {
+      id: user.id,
+      email: user.email.trim(),
+      emailVerified: true,
+      name: user.name,
+      preferredUsername: null,
+      picture: null,
+      locale: null,
+      updatedAt: NOW,
+      createdAt: NOW,
+      disabledAt: null,
+      passwordHash: 'hash',
+    } satisfies User);
+    for (const spelling of [user.email, user.email.toUpperCase(), user.email.toLowerCase().trim()])
+      assert.deepEqual(await db.store.users.findByEmail(spelling), found);
+    assert.equal(await db.store.users.find(newId()), undefined);
+    assert.equal(await db.store.users.findByEmail('nobody@example.com'), undefined);
+  });
+
+  test('an email address belongs to one user, whatever its case', async () => {
+    const email = `one.${newId()}@example.com`;
+    const first = await createUser(db.store, { email });
+    assert.equal(await db.store.users.create(newUser({ email: email.toUpperCase() })), 'email_taken');
+    assert.equal((await db.store.users.findByEmail(email))?.id, first);
+  });
+
+  test('a failed creation takes no email address', async () => {
+    const id = await createUser(db.store);
+    const email = `free.${newId()}@example.com`;
+    await db.store.users.create(newUser({ id, email })).catch(() => {});
+    assert.equal(await db.store.users.findByEmail(email), undefined);
+    assert.equal(await db.store.users.create(newUser({ email })), 'created');
+  });
+
+  test('the list is ordered by creation', async () => {
+    const later = await createUser(db.store, { now: NOW + 2 });
+    const earlier = await createUser(db.store, { now: NOW + 1 });
+    const ids = (await db.store.users.list()).filter(({ createdAt }) => createdAt > NOW).map(({ id }) => id);
+    assert.deepEqual(ids, [earlier, later]);
+  });
+
+  test('changes to an unknown user return false', async () => {
+    assert.equal(await db.store.users.setDisabled(newId(), true, NOW), false);
+    assert.equal(await db.store.users.verifyEmail(newId(), NOW), false);
+    assert.equal(await db.store.users.setPassword(newId(), 'other', NOW), false);
+  });
+
+  test('a user can be disabled and enabled again', async () => {
+    const id = await createUser(db.store);
+    assert.equal(await db.store.users.setDisabled(id, true, NOW + 1), true);
+    assert.equal((await db.store.users.find(id))?.disabledAt, NOW + 1);
+    assert.equal(await db.store.users.setDisabled(id, false, NOW + 2), true);
+    assert.equal((await db.store.users.find(id))?.disabledAt, null);
+  });
+
+  test('an email address can be verified', async () => {
+    const id = await createUser(db.store);
+    assert.equal((await db.store.users.find(id))?.emailVerified, false);
+    assert.equal(await db.store.users.verifyEmail(id, NOW + 1), true);
+    assert.equal(await db.store.users.verifyEmail(id, NOW + 2), true);
+    assert.equal((await db.store.users.find(id))?.emailVerified, true);
+  });
+
+  test('a changed email address invalidates mailed links; a change that fails leaves them', async () => {
+    const [id, other] = [await createUser(db.store), await createUser(db.store)];
+    const [from, taken, to] = [`${id}@example.com`, `${other}@example.com`, `new.${id}@example.com`];
+    await db.store.mailLinks.create(id, 'link', 'reset_password', from, NOW + HOUR);
+    const isLinkLive = async () =>
+      (await db.store.mailLinks.find(id, 'link', 'reset_password', NOW)) !== undefined;
+
+    assert.equal(await db.store.users.changeEmail(id, 'old@example.com', to, NOW), 'stale');
+    assert.equal(await isLinkLive(), true);
+    assert.equal(await db.store.users.changeEmail(id, from, taken, NOW), 'taken');
+    assert.equal(await isLinkLive(), true);
+    assert.equal((await db.store.users.findByEmail(from))?.id, id);
+
+    assert.equal(await db.store.users.changeEmail(id, from, to, NOW), 'changed');
+    assert.equal(await isLinkLive(), false);
+    assert.equal((await db.store.users.findByEmail(to))?.id, id);
+    assert.equal(await db.store.users.findByEmail(from), undefined);
+  });
+
+  test('a new password ends the user’s other sessions and nobody else’s', async () => {
+    const [id, other] = [await createUser(db.store), await createUser(db.store)];
+    const session = (owner: string, name: string) =>
+      db.store.sessions.create(newSession(owner, `${owner} ${name}`, NOW + DAY));
+    await Promise.all([session(id, 'a'), session(id, 'b'), session(other, 'a')]);
+    const user = async (owner: string, name: string) =>
+      (await db.store.sessions.findUser(`${owner} ${name}`, NOW))?.id;
+    assert.equal(await db.store.users.setPassword(id, 'second', NOW + 1, `${id} b`), true);
+    assert.deepEqual(
+      [await user(id, 'a'), await user(id, 'b'), await user(other, 'a')],
+      [undefined, id, other],
+    );
+    const found = await db.store.users.find(id);
+    assert.deepEqual([found?.passwordHash, found?.updatedAt], ['second', NOW + 1]);
+    await db.store.users.setPassword(id, 'third', NOW + 2);
+    assert.equal(await user(id, 'b'), undefined);
+  });
+
+  test('a session lasts until it is ended, expires or its user is disabled', async () => {
+    const id = await createUser(db.store);
+    const hash = newId();
+    await db.store.sessions.create(newSession(id, hash, NOW + HOUR));
+    const user = async (now: number) => (await db.store.sessions.findUser(hash, now))?.id;
+    assert.deepEqual([await user(NOW + HOUR - 1), await user(NOW + HOUR)], [id, undefined]);
+    await db.store.users.setDisabled(id, true, NOW);
+    assert.equal(await user(NOW), undefined);
+    await db.store.users.setDisabled(id, false, NOW);
+    assert.equal(await user(NOW), id);
+    await db.store.sessions.end(hash);
+    await db.store.sessions.end(hash);
+    assert.equal(await user(NOW), undefined);
+    assert.equal(await db.store.sessions.findUser('nothing', NOW), undefined);
+  });
+}
