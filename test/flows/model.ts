@@ -40,7 +40,7 @@ export type Code = Token & {
 };
 type Token = { text: string; grant: Grant; expiresAt: number };
 export type RefreshToken = Token & { state: 'active' | 'consumed' | 'revoked' };
-export type AccessToken = Token & { state: 'active' | 'revoked'; scope: string[] };
+type AccessToken = Token & { state: 'active' | 'revoked'; scope: string[] };
 
 export type Form = Readonly<Record<string, string>>;
 /** The expected response. `learn` adds the tokens that it issued to the model. */

@@ -25,14 +25,14 @@ import { API } from 'typescript/unstable/sync';
 /** All names of a module: `import * as`, `export * from`, and an `import()` that is not destructured. */
 export const EVERYTHING = '*';
 
-export type Located = { readonly text: string; readonly line: number };
-export type Import = {
+type Located = { readonly text: string; readonly line: number };
+type Import = {
   /** From the root of the project, as `src/app.ts`. Packages are left out. */
   readonly path: string;
   readonly names: readonly string[];
   readonly line: number;
 };
-export type FunctionSize = { readonly name: string; readonly line: number; readonly lines: number };
+type FunctionSize = { readonly name: string; readonly line: number; readonly lines: number };
 
 /** A TypeScript file of the project, reduced to what the rules need. */
 export type Source = {

@@ -11,8 +11,8 @@ export const ROOT = join(import.meta.dirname, '../..');
 /** Compiled code kept between runs: a command starts in half the time. */
 const COMPILE_CACHE = join(tmpdir(), 'node-compile-cache');
 
-export type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
-export type Given = { readonly input?: string; readonly env?: Readonly<Record<string, string>> };
+type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
+type Given = { readonly input?: string; readonly env?: Readonly<Record<string, string>> };
 
 /** The real command with a data folder that does not exist yet and is removed after the test. */
 export class Postern {

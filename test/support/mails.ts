@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Service } from './service.ts';
 
-export type TestMail = {
+type TestMail = {
   readonly to: string;
   readonly subject: string;
   readonly text: string;

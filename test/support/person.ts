@@ -1,6 +1,6 @@
 import { hiddenFields } from './service.ts';
 
-export type Seen = { readonly url: URL; readonly status: number; readonly text: string };
+type Seen = { readonly url: URL; readonly status: number; readonly text: string };
 
 /** A browser that follows redirects between sites and keeps cookies per site. */
 export class Person {

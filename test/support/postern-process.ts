@@ -33,7 +33,7 @@ export async function freePort(): Promise<number> {
 }
 
 /** Output and exit code of a command. */
-export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
+type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
 /** One run of the real bin/postern. Its environment contains only PATH and the given settings. */
 export class Command {

@@ -27,7 +27,7 @@ import {
 } from './postgres-database.ts';
 
 /** A clock that the test moves. It starts at a round time, so that limits are easy to calculate. */
-export class Clock {
+class Clock {
   ms = Date.UTC(2030, 0, 1);
   advance(ms: number): void {
     this.ms += ms;

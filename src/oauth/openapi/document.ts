@@ -12,7 +12,7 @@ const DESCRIPTION =
   'and cuts the whole session. A wrong method is answered with 405 and an Allow header.';
 
 /** The interface for applications, stated once: /openapi.json serves this document, and /docs renders it. */
-export const openApiDocument = (baseUrl: string): ApiDocument => ({
+const openApiDocument = (baseUrl: string): ApiDocument => ({
   openapi: '3.1.1',
   info: {
     title: 'Postern',
