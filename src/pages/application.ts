@@ -39,7 +39,7 @@ ${refused && notice('error', refused)}
 ${props.limitNotice && notice('warning', html`${props.limitNotice} <a href="/dashboard/apps/${clientId}/usage">Usage</a>`)}
 ${errors && notice('error', 'Nothing was saved yet. Please correct what is marked below.')}
 ${disabledBy !== null && notice('warning', DISABLED[disabledBy])}
-<section class="panel"><dl class="body details">
+<section class="panel"><dl class="body facts">
 <dt>Client ID</dt><dd>${copyable('client-id', 'client ID', clientId)}</dd>
 <dt>Created</dt><dd>${moment(createdAt)}</dd>
 </dl></section>
@@ -75,7 +75,7 @@ function integration({ endpoints, exampleUrl }: ApplicationProps): Html {
   return html`<section class="panel" aria-labelledby="integration">
 <header><h2 id="integration">Integration</h2></header>
 <div class="body stack">
-<dl class="details">
+<dl class="facts">
 ${endpoints.map(endpoint)}</dl>
 <h3>Send people here to connect</h3>
 ${copyable('example-url', 'example address', breakable(exampleUrl))}

@@ -51,7 +51,7 @@ export function authorizeErrorPage(props: AuthorizeErrorProps): Html {
 <summary>For the developer</summary>
 <div class="stack">
 <p>${why} ${fix}</p>
-<dl class="details stacked">
+<dl class="facts stacked">
 ${received('client_id', props.clientId)}
 ${received('redirect_uri', props.redirectUri)}
 <dt>reason</dt><dd><code>${fault}</code></dd>

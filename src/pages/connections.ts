@@ -71,7 +71,7 @@ export function disconnectPage({ frame, connection, now }: DisconnectProps): Htm
     frame,
     html`<h1>Disconnect ${name}?</h1>
 <section class="panel"><div class="body stack">
-<dl class="details">
+<dl class="facts">
 ${site && html`<dt>Site</dt><dd>${site}</dd>`}
 <dt>Can read</dt><dd>${mayRead(scope)}</dd>
 <dt>Connected</dt><dd>${moment(since)}</dd>

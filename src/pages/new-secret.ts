@@ -28,7 +28,7 @@ export function newSecretPage({ frame, clientId, name, secret, created }: NewSec
     )}
 <h1>${title}</h1>
 ${notice('warning', html`<strong>Copy the client secret now.</strong> It is shown this once and cannot be read again. Keep it on your server: never in a page, an app on people’s devices or a repository.`)}
-<section class="panel"><dl class="body details">
+<section class="panel"><dl class="body facts">
 <dt>Application</dt><dd>${name}</dd>
 <dt>Client ID</dt><dd>${copyable('client-id', 'client ID', clientId)}</dd>
 <dt>Client secret</dt><dd>${copyable('client-secret', 'client secret', secret)}</dd>

@@ -27,7 +27,7 @@ export function referencePage(document: ApiDocument): Html {
     'Reference for applications',
     html`<h1>${info.title}: reference for applications</h1>
 <p>${info.description}</p>
-<dl class="details">
+<dl class="facts">
 <dt>Base address</dt><dd><code>${servers[0]?.url}</code></dd>
 <dt>For machines</dt><dd><a href="/openapi.json">OpenAPI</a>, <a href="/.well-known/oauth-authorization-server">metadata</a> (RFC 8414)</dd>
 </dl>
@@ -96,7 +96,7 @@ function fields(caption: string, rows: readonly Row[]): Html {
     html`<dt><code>${name}</code></dt><dd><span class="muted small">${kind}${!required && ', optional'}</span><br>${text}</dd>\n`;
   return html`<div class="stack tight">
 <h3>${caption}</h3>
-<dl class="details">
+<dl class="facts">
 ${rows.map(row)}</dl>
 </div>`;
 }

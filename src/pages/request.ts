@@ -62,9 +62,9 @@ function details(entry: LogEntry): Html {
   const { id, at, endpoint, error, authenticated, address, userAgent, latencyUs, grantTail, generation } =
     entry;
   const tail = 'tail' in entry.details ? entry.details.tail : undefined;
-  return html`<section class="panel" aria-labelledby="details">
-<header><h2 id="details">The request</h2></header>
-<dl class="body details">
+  return html`<section class="panel" aria-labelledby="facts">
+<header><h2 id="facts">The request</h2></header>
+<dl class="body facts">
 <dt>Request ID</dt><dd class="mono">${id}</dd>
 <dt>Time</dt><dd>${exactMoment(at)}</dd>
 <dt>Endpoint</dt><dd>${endpoint}</dd>
