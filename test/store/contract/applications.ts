@@ -4,7 +4,7 @@ import { hashClientSecret, newClientSecret } from '../../../src/protocol/client-
 import { newId } from '../../../src/protocol/credentials.ts';
 import type { Application, NewApplication } from '../../../src/store/applications.ts';
 import { DuplicateKey } from '../../../src/store/drivers/driver.ts';
-import { eventually } from '../../support/eventually.ts';
+import { withinASecond } from '../../support/eventually.ts';
 import { DAY, database, NOW, newApplication, type Opened } from './fixtures.ts';
 
 export function applicationContract(open: () => Promise<Opened>): void {
@@ -130,7 +130,7 @@ export function applicationContract(open: () => Promise<Opened>): void {
       ) => {
         await find(clientId);
         await change();
-        await eventually(async () => isSeen(await find(clientId)), 2_000);
+        await withinASecond(async () => isSeen(await find(clientId)));
       };
       const { clientId } = await create();
       const { applications } = other;
