@@ -5,7 +5,7 @@ import type { ApplicationSecret } from '../store/application-secrets.ts';
 import type { Application } from '../store/applications.ts';
 import { isoTime, printable, readableTime, table } from './output.ts';
 
-/** An application with its client secret, which is printed this once. */
+/** Credentials of an application: the only time its client secret is printed. */
 export const credentialsText = (clientId: string, secret: string): string =>
   [
     table([

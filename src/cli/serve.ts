@@ -21,7 +21,7 @@ import { superviseWorkers } from './workers.ts';
 
 /** Requests in progress at shutdown may take this long. */
 const DRAIN_TIMEOUT_MS = 10_000;
-/** How much longer workers get than their own requests. */
+/** Additional time before workers are killed. */
 const WORKER_EXIT_MS = 2_000;
 const LOG_FLUSH_INTERVAL_MS = 1_000;
 const LOG_BUFFER_BYTES = 12_288;
