@@ -11,8 +11,8 @@ export const ROOT = join(import.meta.dirname, '../..');
 /** Compiled code kept between runs: a command starts in half the time. */
 const COMPILE_CACHE = join(tmpdir(), 'node-compile-cache');
 
-type Ran = { readonly code: number; readonly stdout: string; readonly stderr: string };
-type Given = { readonly input?: string; readonly env?: Readonly<Record<string, string>> };
+type RunResult = { readonly code: number; readonly stdout: string; readonly stderr: string };
+type RunOptions = { readonly input?: string; readonly env?: Readonly<Record<string, string>> };
 
 /** The real command with a data folder that does not exist yet and is removed after the test. */
 export class Postern {
@@ -23,12 +23,16 @@ export class Postern {
     t.after(() => rmSync(this.folder, { recursive: true, force: true }));
   }
 
-  run(args: readonly string[], given: Given = {}): Promise<Ran> {
-    return this.execute(join(ROOT, 'bin/postern'), args, given);
+  run(args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+    return this.execute(join(ROOT, 'bin/postern'), args, options);
   }
 
   /** Without the POSTERN_ settings of this machine. */
-  execute(file: string, args: readonly string[], { input = '', env = {} }: Given = {}): Promise<Ran> {
+  execute(
+    file: string,
+    args: readonly string[],
+    { input = '', env = {} }: RunOptions = {},
+  ): Promise<RunResult> {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('POSTERN_'));
     const own = { NODE_COMPILE_CACHE: COMPILE_CACHE, POSTERN_DATA_DIR: this.dataDir };
     const options = { cwd: ROOT, env: { ...Object.fromEntries(inherited), ...own, ...env } };
@@ -41,8 +45,8 @@ export class Postern {
   }
 
   /** The output of a command with --json, which must succeed without output on standard error. */
-  async json<T>(args: readonly string[], given: Given = {}): Promise<T> {
-    const { code, stdout, stderr } = await this.run([...args, '--json'], given);
+  async json<T>(args: readonly string[], options: RunOptions = {}): Promise<T> {
+    const { code, stdout, stderr } = await this.run([...args, '--json'], options);
     if (code !== 0 || stderr !== '') throw new Error(`postern ${args.join(' ')} failed (${code}): ${stderr}`);
     return JSON.parse(stdout) as T;
   }
