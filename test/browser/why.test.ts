@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, before, beforeEach, describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import {
   authorizePath,
@@ -34,11 +34,23 @@ describe('a developer finds out why a request failed', { skip: NO_BROWSER }, () 
       ownerId: developer.id,
       redirectUris: ['https://app.example/callback'],
     });
+    await page.goto(`${service.url}/login`);
+    await signIn(page);
+  });
+  beforeEach(async () => {
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize(DESKTOP);
   });
   after(async () => {
     await browser?.close();
     await service?.stop();
   });
+
+  async function signIn(at: Page): Promise<void> {
+    await at.getByLabel('E-mail').fill(developer.email);
+    await at.getByLabel('Password', { exact: true }).fill(developer.password);
+    await at.getByRole('button', { name: 'Sign in' }).click();
+  }
 
   /** Follows error_uri and reads the text under “Why it failed”. */
   async function why(reply: Reply): Promise<string> {
@@ -50,15 +62,15 @@ describe('a developer finds out why a request failed', { skip: NO_BROWSER }, () 
   it('without a session nothing is disclosed, and signing in leads to the entry', async () => {
     const issued = await service.authorize(client, user);
     const reply = await service.exchange(client, issued, { redirect_uri: 'https://app.example/callback/' });
-    const response = await page.goto(String(reply.body.error_uri));
+    const visit = await newVisit(browser);
+    const response = await visit.page.goto(String(reply.body.error_uri));
     assert.equal(response!.status(), 404);
-    await page.getByRole('link', { name: 'Sign in' }).click();
-    await page.getByLabel('E-mail').fill(developer.email);
-    await page.getByLabel('Password', { exact: true }).fill(developer.password);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.waitForURL(`**/dashboard/apps/${client.clientId}/requests/*`);
-    const marked = await page.locator('mark.sent').allInnerTexts();
+    await visit.page.getByRole('link', { name: 'Sign in' }).click();
+    await signIn(visit.page);
+    await visit.page.waitForURL(`**/dashboard/apps/${client.clientId}/requests/*`);
+    const marked = await visit.page.locator('mark.sent').allInnerTexts();
     assert.deepEqual(marked, ['/'], 'the one character that is too much is marked');
+    await visit.context.close();
   });
 
   it('a wrong verifier', async () => {
@@ -119,6 +131,9 @@ describe('a developer finds out why a request failed', { skip: NO_BROWSER }, () 
     it(`its pages are accessible: ${colorScheme}, ${viewport.width} wide`, async () => {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize(viewport);
+      const { refresh_token } = await service.tokens(client, user);
+      for (let i = 0; i < 2; i++) await service.refresh(client, refresh_token);
+      await service.app.requestLog.flush();
       const { requestLog, incidents } = service.app.store;
       const [failure] = await requestLog.list(client.clientId, { outcome: 'failure' }, 1);
       const [incident] = await incidents.list(client.clientId, 1);
