@@ -104,6 +104,13 @@ test('every link between pages has a target', () => {
   }
 });
 
+test('every file that a page names is there', () => {
+  for (const page of pages) {
+    for (const [, path] of readPage(page).matchAll(/`((?:src|test|bench|examples|deploy)\/[\w./-]+)`/g))
+      assert.ok(existsSync(join(ROOT, path!)), `${page}: ${path}`);
+  }
+});
+
 test('every npm script that a page mentions exists', () => {
   const { scripts } = JSON.parse(readPage('package.json')) as { scripts: Record<string, string> };
   for (const page of pages) {
