@@ -126,7 +126,7 @@ describe('a developer at the dashboard', { skip: NO_BROWSER }, () => {
     });
   }
 
-  it('copies the secret with one click, and is told that it was copied', async () => {
+  it('copies the secret with one click and confirms it', async () => {
     const { page } = await visit({ permissions: ['clipboard-read', 'clipboard-write'] });
     const { secret } = await create(page);
     const button = page.locator('[data-copy=client-secret]');

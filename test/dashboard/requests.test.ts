@@ -16,7 +16,7 @@ import {
   type Visitor,
 } from '../support/service.ts';
 
-/** What a person reads: the page without its tags. */
+/** The visible text: the page without its tags. */
 const readable = (page: string): string =>
   page
     .replaceAll(/<[^>]*>/g, ' ')

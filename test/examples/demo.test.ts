@@ -47,7 +47,7 @@ class Demo {
     return demo;
   }
 
-  /** What the greeting says in the parentheses of the pattern. */
+  /** The part of the greeting in the parentheses of the pattern. */
   greetingPart(pattern: RegExp): string {
     return pattern.exec(this.greeting)![1]!;
   }

@@ -21,7 +21,7 @@ const profileClaims = {
   updated_at: Date.UTC(2030, 0, 1) / 1000,
 };
 
-/** What is sent: JSON leaves out what is undefined. */
+/** The response body: JSON leaves out undefined values. */
 const sent = (user: Profile, scope: ScopeSet): unknown => JSON.parse(JSON.stringify(claimsFor(user, scope)));
 
 test('each scope opens its claims and no others; sub is always there', () => {
