@@ -22,7 +22,7 @@ import {
 } from './grant-statements.ts';
 import { nullableNumber, nullableText, number, type ObjectOf, RowType, text } from './row-type.ts';
 
-export type NewGrant = {
+type NewGrant = {
   readonly userId: string;
   readonly grantId: string;
   readonly clientId: string;
@@ -33,7 +33,7 @@ export type NewGrant = {
   readonly expiresAt: number;
 };
 
-export type CodeRedemption = {
+type CodeRedemption = {
   readonly ref: GrantRef;
   readonly clientId: string;
   readonly redirectUri: string;
@@ -43,7 +43,7 @@ export type CodeRedemption = {
   readonly expiresAt: number;
 };
 
-export type Rotation = {
+type Rotation = {
   readonly ref: GrantRef;
   readonly clientId: string;
   /** The scope of the new access token; undefined for the grant's whole scope. */

@@ -12,7 +12,7 @@ export function allMigrations(): Migration[] {
     .map((file) => migration(file.replace(/\.sql$/, ''), readFileSync(new URL(file, FOLDER), 'utf8')));
 }
 
-export const migration = (name: string, sql: string): Migration => ({
+const migration = (name: string, sql: string): Migration => ({
   name,
   sql,
   checksum: hash('sha256', sql),

@@ -36,7 +36,7 @@ const userOf = (row: Row): User => ({
   ...ACCOUNT.read(row),
 });
 
-export type NewUser = {
+type NewUser = {
   readonly id: string;
   readonly email: string;
   readonly emailVerified: boolean;

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { batchableUpdate } from '../../src/store/drivers/batchable-statement.ts';
 import {
@@ -10,6 +9,7 @@ import {
   StatementRefused,
 } from '../../src/store/drivers/driver.ts';
 import { PostgresDriver } from '../../src/store/drivers/postgres.ts';
+import { eventually } from '../support/eventually.ts';
 import { query } from '../support/postgres-database.ts';
 import { freePort, TestPostgres } from '../support/postgres-server.ts';
 import { BreakingProxy } from './proxy.ts';
@@ -40,6 +40,20 @@ describe('the PostgreSQL driver', () => {
   const insert = (id: string, n = 0) => driver.write(INSERT, [id, n]);
   const ids = async (): Promise<unknown[]> =>
     (await driver.read('SELECT id FROM things ORDER BY id')).map(({ id }) => id);
+  /** The server has finished the statements that reached it late, and the driver is connected again. */
+  const recovered = () =>
+    eventually(async () => {
+      const [row] = await query(
+        url,
+        `SELECT count(*)::int AS busy FROM pg_stat_activity
+          WHERE datname = current_database() AND application_name = 'postern' AND state <> 'idle'`,
+      );
+      const works = await ids().then(
+        () => true,
+        () => false,
+      );
+      return row!.busy === 0 && works;
+    });
   const tookMs = async (work: Promise<unknown>): Promise<number> => {
     const from = performance.now();
     await work;
@@ -130,9 +144,9 @@ describe('the PostgreSQL driver', () => {
     });
 
     test('a lost response is an unknown outcome for each, and nothing is sent again', async () => {
-      const ids = ['lost together 1', 'lost together 2'];
+      const ids = ['lost in one batch 1', 'lost in one batch 2'];
       for (const id of ids) await insert(id);
-      proxy.swallowResponseTo('{"lost together 1","lost together 2"}');
+      proxy.swallowResponseTo('{"lost in one batch 1","lost in one batch 2"}');
       const results = await Promise.allSettled(ids.map((id) => take(id)));
       for (const result of results)
         assert.ok(result.status === 'rejected' && result.reason instanceof OutcomeUnknown);
@@ -151,11 +165,11 @@ describe('the PostgreSQL driver', () => {
             ),
           ),
         );
-        await sleep(50);
+        await new Promise((resolve) => setImmediate(resolve));
       }
       for (const ms of await Promise.all(times)) assert.ok(ms < 2 * TIMEOUT_MS, `${Math.round(ms)} ms`);
       proxy.resume();
-      await sleep(100);
+      await recovered();
     });
 
     test('close waits for them', async () => {
@@ -200,7 +214,7 @@ describe('the PostgreSQL driver', () => {
     const waits = [assert.rejects(insert('b'), OutcomeUnknown), assert.rejects(ids(), DatabaseUnavailable)];
     assert.ok((await tookMs(Promise.all(waits))) < 3 * TIMEOUT_MS);
     proxy.resume();
-    await sleep(100);
+    await recovered();
     assert.deepEqual(
       (await ids()).filter((id) => id === 'a'),
       ['a'],

@@ -99,7 +99,6 @@ export class Load {
     for (let tries = 0; tries < 20 && !this.#stopped; tries++) {
       const { outcome, issued } = await attempt();
       if (outcome !== 'unknown') return issued;
-      await new Promise((resolve) => setTimeout(resolve, 50));
     }
     return undefined;
   }

@@ -4,12 +4,12 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Keyring } from '../../src/keys/keyring.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { PENDING_MS } from '../../src/protocol/key-schedule.ts';
 import { openStore } from '../../src/store/store.ts';
 import { Postern, ROOT } from '../support/command-line.ts';
+import { eventually } from '../support/eventually.ts';
 import { query } from '../support/postgres-database.ts';
 import { freePort, TestPostgres } from '../support/postgres-server.ts';
 import { DAY, Service, type TestClient, type Tokens } from '../support/service.ts';
@@ -257,7 +257,7 @@ describe('bin/postern serve --workers', () => {
     const workers = childrenOf(child.pid!);
     assert.equal(workers.length, 2);
     process.kill(workers[0]!, 'SIGKILL');
-    await until(
+    await eventually(
       () => stderr().includes(`Worker ${workers[0]} exited (SIGKILL)`) && childrenOf(child.pid!).length === 2,
     );
     assert.equal(await health(), 200);
@@ -292,7 +292,7 @@ describe('bin/postern serve --workers', () => {
     child.stderr!.on('data', (bytes) => {
       text += bytes;
     });
-    await until(() => text.includes('Postern listens'));
+    await eventually(() => text.includes('Postern listens'));
     return { child, stderr: () => text, port };
   }
 });
@@ -302,14 +302,6 @@ const childrenOf = (pid: number): number[] => {
   const pairs = rows.map((row) => row.trim().split(/\s+/).map(Number));
   return pairs.filter(([, parent]) => parent === pid).map(([child]) => child!);
 };
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 300; tries++) {
-    if (holds()) return;
-    await sleep(100);
-  }
-  assert.fail('it did not come to pass in 30 seconds');
-}
 
 test('a missing POSTERN_SECRET and an invalid database URL are reported together', async (t) => {
   const postern = new Postern(t);

@@ -69,7 +69,7 @@ export class PipelinedPool {
       job.reject(new DatabaseUnavailable('the database was closed'));
       return;
     }
-    const connection = this.#leastBusy();
+    const connection = this.#freest();
     if ((!connection || connection.busy > 0) && this.#open.size + this.#opening < this.#options.connections)
       this.#openAnother();
     if (connection) connection.send(job);
@@ -77,7 +77,7 @@ export class PipelinedPool {
     else job.reject(new DatabaseUnavailable('too many statements wait for a connection'));
   }
 
-  #leastBusy(): Connection | undefined {
+  #freest(): Connection | undefined {
     let best: Connection | undefined;
     for (const connection of this.#open) {
       if (connection.room > (best?.room ?? 0)) best = connection;
@@ -113,7 +113,7 @@ export class PipelinedPool {
 
   #drain(): void {
     while (this.#waiting.length > 0) {
-      const connection = this.#leastBusy();
+      const connection = this.#freest();
       if (!connection) break;
       const job = this.#waiting.shift()!;
       if (job.deadline > performance.now()) connection.send(job);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { newId } from '../../../src/protocol/credentials.ts';
-import type { CodeRedemption } from '../../../src/store/grants.ts';
 import {
   at,
   BOTH,
   CLIENT,
   CODE_TTL,
+  type CodeRedemption,
   createUser,
   DAY,
   database,

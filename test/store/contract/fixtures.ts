@@ -4,9 +4,14 @@ import { newClientSecret } from '../../../src/protocol/client-secret.ts';
 import { type GrantRef, newId } from '../../../src/protocol/credentials.ts';
 import { parseScope } from '../../../src/protocol/scope.ts';
 import type { NewApplication } from '../../../src/store/applications.ts';
-import type { CodeRedemption, NewGrant, Rotation } from '../../../src/store/grants.ts';
+import type { SqlGrants } from '../../../src/store/grants.ts';
 import type { Store } from '../../../src/store/store.ts';
-import type { NewUser } from '../../../src/store/users.ts';
+import type { SqlUsers } from '../../../src/store/users.ts';
+
+export type NewGrant = Parameters<SqlGrants['create']>[0];
+export type CodeRedemption = Parameters<SqlGrants['redeemCode']>[0];
+export type Rotation = Parameters<SqlGrants['rotate']>[0];
+type NewUser = Parameters<SqlUsers['create']>[0];
 
 /** An empty database, opened. */
 export type Opened = {
@@ -29,7 +34,7 @@ export const PROFILE = parseScope('profile')!;
 export const EMAIL = parseScope('email')!;
 export const BOTH = PROFILE | EMAIL;
 export const URI = 'https://client.example/callback';
-export const CHALLENGE = 'c'.repeat(43);
+const CHALLENGE = 'c'.repeat(43);
 export const CLIENT = 'app_contract';
 
 /** A migrated database for one group of tests; each test creates its own users and grants. */

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { test } from 'node:test';
 import { openDriver } from '../../../src/store/drivers/open-driver.ts';
-import { allMigrations, migration, SchemaMismatch } from '../../../src/store/migrations.ts';
+import { allMigrations, SchemaMismatch } from '../../../src/store/migrations.ts';
 import type { Opened } from './fixtures.ts';
+
+const migration = (name: string, sql: string) => ({ name, sql, checksum: hash('sha256', sql) });
 
 const NEXT = migration('999-next', 'CREATE TABLE next (id TEXT NOT NULL PRIMARY KEY)');
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { newId } from '../../../src/protocol/credentials.ts';
-import type { Rotation } from '../../../src/store/grants.ts';
 import {
   at,
   BOTH,
@@ -16,6 +15,7 @@ import {
   type Opened,
   PROFILE,
   REFRESH_TTL,
+  type Rotation,
   rotate,
 } from './fixtures.ts';
 

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { createApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config.ts';
 import { Keyring } from '../../../src/keys/keyring.ts';
-import type { NewGrant, SweepPosition } from '../../../src/store/grants.ts';
+import type { SweepPosition } from '../../../src/store/grants.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { Sweeper } from '../../../src/sweeper.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -16,6 +16,7 @@ import {
   HOUR,
   isLive,
   issueTokens,
+  type NewGrant,
   NOW,
   newGrant,
   newSession,
