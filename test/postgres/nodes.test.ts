@@ -2,14 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { newId } from '../../src/protocol/credentials.ts';
 import { openStore } from '../../src/store/store.ts';
-import { eventually } from '../support/eventually.ts';
+import { withinASecond } from '../support/eventually.ts';
 import { query } from '../support/postgres-database.ts';
 import { TestPostgres } from '../support/postgres-server.ts';
 import { type Reply, Service, type TestClient, type Tokens } from '../support/service.ts';
 import { issueCode } from './load.ts';
 import { BreakingProxy } from './proxy.ts';
-
-const ONE_SECOND_MS = 1_000;
 
 let server: TestPostgres;
 let database: string;
@@ -102,11 +100,11 @@ describe('two nodes, one database', () => {
     await nodes[0].app.store.applications.setDisabled(client.clientId, true, nodes[0].clock.ms);
     const isEnabled = async (node: Service) =>
       (await node.app.store.applications.find(client.clientId))?.disabledAt === null;
-    await eventually(async () => !(await isEnabled(nodes[1])), ONE_SECOND_MS);
+    await withinASecond(async () => !(await isEnabled(nodes[1])));
     assert.equal((await nodes[1].refresh(client, tokens.refresh_token)).status, 401);
     assert.equal((await nodes[1].userinfo(tokens.access_token)).status, 401);
     await nodes[1].app.store.applications.setDisabled(client.clientId, false, nodes[0].clock.ms);
-    await eventually(() => isEnabled(nodes[0]), ONE_SECOND_MS);
+    await withinASecond(() => isEnabled(nodes[0]));
     assert.equal((await nodes[0].refresh(client, tokens.refresh_token)).status, 200);
   });
 
@@ -115,7 +113,7 @@ describe('two nodes, one database', () => {
     await here.create({ id: 'rs_photos', name: 'Photo API', secret: 'postern_rs_x', now: 0 });
     assert.ok(await there.find('rs_photos'));
     await here.delete('rs_photos');
-    await eventually(async () => (await there.find('rs_photos')) === undefined, ONE_SECOND_MS);
+    await withinASecond(async () => (await there.find('rs_photos')) === undefined);
   });
 
   test('one process at a time has a lease', async () => {
@@ -147,7 +145,7 @@ describe('a node whose listening connection is lost', () => {
     ]);
     // Changed without a notification: only the lost connection makes the node read again.
     const disabledAt = async () => (await nodes[1].app.store.applications.find(client.clientId))?.disabledAt;
-    await eventually(async () => (await disabledAt()) === 5, ONE_SECOND_MS);
+    await withinASecond(async () => (await disabledAt()) === 5);
   });
 });
 

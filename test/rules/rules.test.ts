@@ -35,6 +35,8 @@ const EXPORTED_FOR_TESTS: Readonly<Record<string, string>> = {
   'src/cli/terminal-input.ts askPassword': 'Asks on a terminal; the test passes streams instead.',
   'src/dashboard/failure-explanations.ts FAILURE_REASONS': 'The test meets every reason once.',
   'src/protocol/key-schedule.ts MAX_PENDING_MS': 'A bound that the test approaches from both sides.',
+  'src/store/citus.ts PLACEMENTS': 'Compared with the schema and with docs/scale.md.',
+  'src/store/citus.ts distribution': 'The statements run against stand-ins for the functions of Citus.',
 };
 
 /** Folders of test/ that are not named after a folder of src/. */

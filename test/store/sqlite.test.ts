@@ -10,7 +10,7 @@ import { DatabaseUnavailable, DuplicateKey } from '../../src/store/drivers/drive
 import { SqliteDriver } from '../../src/store/drivers/sqlite.ts';
 import { allMigrations } from '../../src/store/migrations.ts';
 import { openStore } from '../../src/store/store.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventuallySucceeds } from '../support/eventually.ts';
 import type { Opened } from './contract/fixtures.ts';
 import { storeContract } from './contract.ts';
 
@@ -200,16 +200,16 @@ describe('the SQLite driver', () => {
     await assert.rejects(driver.read('SELECT 1 AS one'), DatabaseUnavailable);
     assert.equal(existsSync(path), false);
     renameSync(parked, path);
-    await until(() => insert('back-again'));
+    await eventuallySucceeds(() => insert('back-again'));
     assert.deepEqual(await ids('before'), ['before']);
     assert.deepEqual(await ids('while-gone'), []);
   });
 
   test('reads fail soon after the file was moved away', async () => {
     renameSync(path, parked);
-    await until(() => assert.rejects(driver.read('SELECT 1 AS one'), DatabaseUnavailable));
+    await eventuallySucceeds(() => assert.rejects(driver.read('SELECT 1 AS one'), DatabaseUnavailable));
     renameSync(parked, path);
-    await until(() => driver.read('SELECT 1 AS one'));
+    await eventuallySucceeds(() => driver.read('SELECT 1 AS one'));
   });
 });
 
@@ -251,7 +251,7 @@ test('a backup that replaces a running database is used as it is, without data o
     await fill('new-', 500);
     renameSync(backup, path);
 
-    await until(async () => {
+    await eventuallySucceeds(async () => {
       const [row] = await driver.read("SELECT count(*) AS n FROM things WHERE id LIKE 'old-%'");
       assert.equal(row!.n, 50);
       const [later] = await driver.read("SELECT count(*) AS n FROM things WHERE id LIKE 'new-%'");
@@ -311,20 +311,3 @@ test('a closed database is one file', async () => {
   assert.deepEqual(readdirSync(folder), ['postern.db']);
   await opened.close();
 });
-
-/** Retries until it succeeds; at the deadline the test fails with the last error. */
-async function until(work: () => unknown): Promise<void> {
-  let lastError: unknown;
-  const succeeds = async () => {
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      lastError = error;
-      return false;
-    }
-  };
-  await eventually(succeeds, 5_000).catch(() => {
-    throw lastError;
-  });
-}
