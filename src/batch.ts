@@ -5,11 +5,13 @@
 export class Batch<T> {
   readonly #handle: (batch: T[]) => void;
   readonly #schedule: Schedule;
+  readonly #maxSize: number;
   #items: T[] = [];
 
-  constructor(schedule: Schedule, handle: (batch: T[]) => void) {
+  constructor(schedule: Schedule, handle: (batch: T[]) => void, maxSize = Number.POSITIVE_INFINITY) {
     this.#schedule = schedule;
     this.#handle = handle;
+    this.#maxSize = maxSize;
   }
 
   add(item: T): void {
@@ -23,7 +25,8 @@ export class Batch<T> {
   flush(): void {
     if (this.#items.length === 0) return;
     const batch = this.#items;
-    this.#items = [];
+    this.#items = batch.splice(this.#maxSize);
+    if (this.#items.length > 0) this.#schedule(() => this.flush());
     this.#handle(batch);
   }
 }

@@ -5,11 +5,10 @@ import proxyAddress from '@fastify/proxy-addr';
 import type { App } from '../app.ts';
 import { Batch, onImmediate } from '../batch.ts';
 import type { Config } from '../config.ts';
+import { BODY_LIMIT, readBody } from './body.ts';
 import { Dispatcher, type Routing } from './dispatcher.ts';
 import type { HttpRequest } from './request.ts';
 import { errorResponse, type HttpResponse } from './response.ts';
-
-const BODY_LIMIT = 64 * 1024;
 
 /** Bounds on how long a slow or idle peer can hold a connection. */
 const TIMEOUTS = {
@@ -22,7 +21,16 @@ const TIMEOUTS = {
 const CLOSE_IDLE_INTERVAL_MS = 50;
 const LINGER_MS = 1_000;
 
+/** Requests that one connection may have unanswered before it is read no further, and fewer to read on. */
+const MAX_UNANSWERED = 16;
+const RESUME_BELOW = 8;
+/** Requests handled in one event-loop turn: a flood must let timers and other connections in between. */
+const MAX_PER_TURN = 100;
+
 type Exchange = { readonly request: HttpRequest; readonly response: ServerResponse };
+
+const UNANSWERED = Symbol('unanswered requests');
+type CountedSocket = Socket & { [UNANSWERED]?: number };
 
 /** The HTTP server: reads requests from sockets, and writes the dispatcher's responses. */
 export class PosternServer {
@@ -32,9 +40,13 @@ export class PosternServer {
   readonly http: Server;
   #closing = false;
   /** Completely received requests: those of one event-loop turn are handled in one batch (decision 007). */
-  readonly #received = new Batch<Exchange>(onImmediate, (batch) => {
-    for (const exchange of batch) this.#respond(exchange);
-  });
+  readonly #received = new Batch<Exchange>(
+    onImmediate,
+    (batch) => {
+      for (const exchange of batch) this.#respond(exchange);
+    },
+    MAX_PER_TURN,
+  );
 
   constructor(app: App, routing: Routing) {
     this.#dispatcher = new Dispatcher(app, routing);
@@ -70,6 +82,7 @@ export class PosternServer {
   /** The body is read only for routes that use it. */
   #receive(raw: IncomingMessage, response: ServerResponse): void {
     const { method = '', url = '', headers } = raw;
+    countUnanswered(raw.socket, 1);
     const ip = this.#addressOf(raw);
     const request = this.#dispatcher.receive({ method, url: originForm(url), headers, ip });
     if (request.route?.method !== 'POST') return void this.#received.add({ request, response });
@@ -105,28 +118,18 @@ export class PosternServer {
     // A peer that does not read its response must not hold the connection for ever. The kernel takes nearly every
     // response at once, so the timeout is set only where it did not: setting it for each one costs for nothing.
     const { socket } = response.req;
+    countUnanswered(socket, -1);
     const pipelined = response.socket === null;
     if (pipelined || socket.writableLength > 0) socket.setTimeout(this.http.requestTimeout);
   }
 }
 
-/**
- * Reads the body as bytes: endpoints parse it themselves. `done` gets undefined as soon as it is too large; the rest is
- * then discarded. For an aborted body there is nobody to respond to.
- */
-function readBody(raw: IncomingMessage, done: (body: Buffer | undefined) => void): void {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  raw.on('error', () => {});
-  raw.on('data', (chunk: Buffer) => {
-    const fitted = size <= BODY_LIMIT;
-    size += chunk.length;
-    if (size <= BODY_LIMIT) chunks.push(chunk);
-    else if (fitted) done(undefined);
-  });
-  raw.on('end', () => {
-    if (size <= BODY_LIMIT) done(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
-  });
+/** A client may pipeline requests without waiting for responses, and each holds memory until it is answered. */
+function countUnanswered(socket: CountedSocket, change: 1 | -1): void {
+  const unanswered = (socket[UNANSWERED] ?? 0) + change;
+  socket[UNANSWERED] = unanswered;
+  if (change === 1 && unanswered === MAX_UNANSWERED) socket.pause();
+  else if (change === -1 && unanswered === RESUME_BELOW) socket.resume();
 }
 
 /** RFC 9112 3.2.2: a request target may be absolute. Its host does not matter here. */

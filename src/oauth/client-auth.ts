@@ -1,5 +1,6 @@
 import type { App } from '../app.ts';
 import type { HttpRequest } from '../http/request.ts';
+import { credentialsOf } from '../protocol/authorization-header.ts';
 import { hashClientSecret, secretMatches } from '../protocol/client-secret.ts';
 import type { FailureReason } from '../protocol/failure-reason.ts';
 import { decode, param, parseBody } from '../protocol/parameters.ts';
@@ -71,9 +72,9 @@ function credentialsSentTwice(inHeader: Credentials, inBody: Credentials): Malfo
 
 /** RFC 6749 2.3.1: both halves are form-encoded before they are joined. Undefined without a Basic header. */
 export function basicCredentials(header: string | undefined): Credentials | undefined {
-  const match = /^basic +(\S*) *$/i.exec(header ?? '');
-  if (!match) return undefined;
-  const pair = Buffer.from(match[1]!, 'base64').toString('utf8');
+  const token = credentialsOf('basic', header);
+  if (token === undefined || token.includes(' ')) return undefined;
+  const pair = Buffer.from(token, 'base64').toString('utf8');
   const colon = pair.indexOf(':');
   if (colon < 0) return { clientId: undefined, clientSecret: undefined };
   return {

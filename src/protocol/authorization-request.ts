@@ -1,6 +1,6 @@
 import type { ErrorCode } from './errors.ts';
 import { type Failure, type FailureReason, NO_DETAILS } from './failure-reason.ts';
-import { decode } from './parameters.ts';
+import { decode, MAX_MALFORMED_PAIRS } from './parameters.ts';
 import { isChallenge } from './pkce.ts';
 import { NO_SCOPE, parseScope, type ScopeSet } from './scope.ts';
 
@@ -99,18 +99,19 @@ function scopeFault(
 function readRaw(query: string) {
   const values = new Map<string, string>();
   const repeated = new Set<string>();
-  let malformed = false;
+  let malformed = 0;
   for (const pair of query.split('&')) {
     if (pair === '') continue;
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals));
     const value = equals < 0 ? '' : pair.slice(equals + 1);
-    if (name === undefined || (name !== 'state' && decode(value) === undefined)) malformed = true;
+    if (name === undefined || (name !== 'state' && decode(value) === undefined)) malformed++;
+    if (malformed === MAX_MALFORMED_PAIRS) break;
     if (name === undefined) continue;
     if (values.has(name)) repeated.add(name);
     values.set(name, value);
   }
-  return { values, repeated, malformed };
+  return { values, repeated, malformed: malformed > 0 };
 }
 
 /** Header values are ASCII: raw bytes beyond it go back percent-encoded. */

@@ -10,6 +10,9 @@ type ParameterFault = 'content_type' | 'encoding' | 'json' | 'not_a_string' | 'r
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
+/** Each malformed pair costs an exception: after so many the rest of the request is not read. */
+export const MAX_MALFORMED_PAIRS = 20;
+
 export function parseBody(contentType: string | undefined, body: Buffer): Parameters {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== 'application/x-www-form-urlencoded' && type !== 'application/json') {
@@ -27,13 +30,16 @@ export function parseBody(contentType: string | undefined, body: Buffer): Parame
 export function parseForm(text: string): Parameters {
   const values = new Map<string, string>();
   let fault: ParameterFault | undefined;
+  let malformed = 0;
   for (const pair of text.split('&')) {
     if (pair === '') continue;
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals));
     const value = equals < 0 ? '' : decode(pair.slice(equals + 1));
-    if (name === undefined || value === undefined) fault ??= 'encoding';
-    else if (values.has(name)) fault ??= 'repeated';
+    if (name === undefined || value === undefined) {
+      fault ??= 'encoding';
+      if (++malformed === MAX_MALFORMED_PAIRS) break;
+    } else if (values.has(name)) fault ??= 'repeated';
     else values.set(name, value);
   }
   return finished(values, fault);
