@@ -128,7 +128,8 @@ export class PosternServer {
 function countUnanswered(socket: CountedSocket, change: 1 | -1): void {
   const unanswered = (socket[UNANSWERED] ?? 0) + change;
   socket[UNANSWERED] = unanswered;
-  if (change === 1 && unanswered === MAX_UNANSWERED) socket.pause();
+  // Node resumes a socket after each message that it has parsed: pause after those of this read.
+  if (change === 1 && unanswered === MAX_UNANSWERED) process.nextTick(() => socket.pause());
   else if (change === -1 && unanswered === RESUME_BELOW) socket.resume();
 }
 
