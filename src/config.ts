@@ -12,6 +12,8 @@ export type Config = {
   readonly databaseUrl: string;
   /** Maximum number of connections that a process opens to PostgreSQL. */
   readonly databaseConnections: number;
+  /** Max open HTTP connections of this process; further ones are closed at once. */
+  readonly maxConnections: number;
   /** An absolute path. */
   readonly dataDir: string;
   /** Undefined: created on first start and kept in the data folder. */
@@ -81,6 +83,7 @@ export function readConfig(env: Environment): Config {
       faults,
     ),
     databaseConnections: integer('POSTERN_DATABASE_CONNECTIONS', 10, 1, 1000),
+    maxConnections: integer('POSTERN_MAX_CONNECTIONS', 5_000, 1, 1_000_000),
     dataDir,
     secret: secret(text('POSTERN_SECRET'), faults),
     codeTtlMs: integer('POSTERN_CODE_TTL', 300, 1, 600) * 1000,

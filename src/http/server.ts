@@ -55,6 +55,7 @@ export class PosternServer {
     this.http = createServer({ ...TIMEOUTS, maxHeaderSize: 16 * 1024 }, (raw, response) =>
       this.#receive(raw, response),
     );
+    this.http.maxConnections = app.config.maxConnections;
     this.http.on('clientError', refuseMalformedHttp);
   }
 

@@ -126,6 +126,24 @@ describe('hostile input', () => {
   });
 });
 
+describe('a bound on connections', () => {
+  it('closes connections beyond POSTERN_MAX_CONNECTIONS, and accepts again once others have closed', async () => {
+    const service = await Service.start({ POSTERN_MAX_CONNECTIONS: '3' });
+    const open = await Promise.all(Array.from({ length: 3 }, () => connected(service)));
+    const fourth = await connected(service);
+    const closed = new Promise<void>((resolve) => fourth.once('close', () => resolve()));
+    fourth.on('error', () => {});
+    await closed;
+    for (const socket of open) {
+      const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+      socket.end();
+      await ended;
+    }
+    assert.equal((await fetch(`${service.url}/health`)).status, 200);
+    await service.stop();
+  });
+});
+
 async function connected(service: Service): Promise<Socket> {
   const { hostname, port } = new URL(service.url);
   const socket = connect({ host: hostname, port: Number(port) });
