@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Browser } from '../accounts/browser.ts';
 import { loginPath } from '../accounts/return-to.ts';
 import { recordEvent } from '../accounts/security-events.ts';
@@ -29,7 +30,7 @@ import type { User } from '../store/users.ts';
 export const CONSENT_TTL_MS = 60 * 60_000;
 const MAX_URI_LENGTH = 2000;
 
-/** A valid authorization request. */
+/** An authorization request whose client and redirect URI are valid. */
 type AuthorizationRequest = {
   readonly application: Application;
   readonly redirectUri: string;
@@ -38,19 +39,40 @@ type AuthorizationRequest = {
   readonly scope: ScopeSet;
 };
 
-/** Carried by the consent form, signed: the request as sent, and the id of the grant that consent creates. */
-type PendingConsent = { readonly query: string; readonly grantId: string; readonly shownAt: number };
+/** Carried by the consent form, signed: the request as sent, what was shown, and the id of the grant it may become. */
+type PendingConsent = {
+  readonly query: string;
+  readonly grantId: string;
+  readonly shownAt: number;
+  readonly shown: ShownConsent;
+};
+
+/** What the user reads before deciding. The owner may change it while the screen is open. */
+type ShownConsent = {
+  readonly name: string;
+  readonly scope: ScopeSet;
+  readonly optionalScope: ScopeSet;
+};
+
+const shownConsent = ({ application, scope }: AuthorizationRequest): ShownConsent => ({
+  name: application.name,
+  scope,
+  optionalScope: application.optionalScope,
+});
 
 /** GET /oauth/authorize: the consent screen (protocol 4.5, RFC 6749 4.1.1). */
 export async function showConsent(app: App, http: HttpRequest): Promise<HttpResponse> {
   const query = http.rawQuery;
   const read = await readRequest(app, http, query);
   if ('refusal' in read) return read.refusal;
+  const { request, fault } = read;
   const browser = new Browser(app, http);
   const user = await browser.user();
   const self = `/oauth/authorize?${query}`;
+  // Also before an error is redirected: else anybody who registers an application has an open redirector (RFC 9700 4.11.2).
   if (!user) return redirect(loginPath(self));
-  const { application, redirectUri, scope } = read.request;
+  if (fault) return redirectError(app, http, request, fault);
+  const { application, redirectUri, scope } = request;
   const content = consentPage({
     applicationName: application.name,
     claimedSite: application.homepageUrl === null ? undefined : new URL(application.homepageUrl).host,
@@ -59,7 +81,12 @@ export async function showConsent(app: App, http: HttpRequest): Promise<HttpResp
     scope,
     optionalScope: application.optionalScope,
     redirectHost: new URL(redirectUri).host,
-    request: signConsent(browser, { query, grantId: newId(), shownAt: app.now() }),
+    request: signConsent(browser, {
+      query,
+      grantId: newId(),
+      shownAt: app.now(),
+      shown: shownConsent(request),
+    }),
     csrfToken: browser.csrfToken(),
     switchAccountTo: self,
   });
@@ -83,10 +110,14 @@ export async function decideConsent(app: App, http: HttpRequest): Promise<HttpRe
   if (!pending) return consentExpired(http);
   const read = await readRequest(app, http, pending.query);
   if ('refusal' in read) return read.refusal;
-  const { request } = read;
+  const { request, fault } = read;
   const user = await browser.user();
-  if (!user) return redirect(loginPath(`/oauth/authorize?${pending.query}`));
+  const consentScreen = `/oauth/authorize?${pending.query}`;
+  if (!user) return redirect(loginPath(consentScreen));
+  if (fault) return redirectError(app, http, request, fault);
   if (param(form, 'decision') !== 'allow') return redirectError(app, http, request, DENIED);
+  // The user consents to what was on the screen: if that is no longer what would be granted, it is shown again.
+  if (!isDeepStrictEqual(pending.shown, shownConsent(request))) return redirect(consentScreen);
   return allow(app, http, request, pending, user, grantedScope(request, form));
 }
 
@@ -139,6 +170,12 @@ function grantedScope(
   );
 }
 
+/** A fault is redirected to the client. */
+type ReadRequest = {
+  readonly request: AuthorizationRequest;
+  readonly fault: AuthorizationFault | undefined;
+};
+
 /**
  * Until client and redirect URI are known to belong together, an error is a page (RFC 6749 4.1.2.1); after that every
  * error goes back to the client.
@@ -147,7 +184,7 @@ async function readRequest(
   app: App,
   http: HttpRequest,
   query: string,
-): Promise<{ readonly request: AuthorizationRequest } | { readonly refusal: HttpResponse }> {
+): Promise<ReadRequest | { readonly refusal: HttpResponse }> {
   const parsed = parseAuthorizationQuery(query);
   const { clientId, redirectUri, codeChallenge, rawState } = parsed;
   const refused = (fault: UnredirectableFault, application?: Application) => ({
@@ -163,8 +200,7 @@ async function readRequest(
 
   const scope = parsed.scope ?? application.scope;
   const request = { application, redirectUri, rawState, codeChallenge, scope };
-  const fault = parsed.fault ?? scopeFault(parsed, application);
-  return fault ? { refusal: redirectError(app, http, request, fault) } : { request };
+  return { request, fault: parsed.fault ?? scopeFault(parsed, application) };
 }
 
 function scopeFault({ scope }: AuthorizationQuery, application: Application): AuthorizationFault | undefined {

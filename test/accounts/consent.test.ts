@@ -69,6 +69,30 @@ describe('the consent screen', () => {
     assert.equal(await scopeWith({}), 'profile');
   });
 
+  test('grants what the screen showed, never what the owner changed while it was open', async () => {
+    const owner = await service.createUser();
+    const visitor = await service.signedIn();
+    const original = { name: 'Photo Wall', scope: 3, optionalScope: 2, homepageUrl: null };
+    for (const change of [{ optionalScope: 0 }, { name: 'Your Bank' }]) {
+      const client = await service.createClient({
+        ownerId: owner.id,
+        name: original.name,
+        optionalScope: 'email',
+      });
+      const path = authorizePath(client, newVerifier());
+      const { text } = await visitor.get(path);
+      const redirectUris = [client.redirectUri];
+      const applications = service.app.store.ownedApplications(owner.id);
+      await applications.edit(client.clientId, { ...original, redirectUris, ...change }, service.clock.ms);
+      const reply = await visitor.post('/oauth/authorize', { ...hiddenFields(text), decision: 'allow' });
+      assert.equal(reply.headers.get('location'), path, 'the changed screen is shown first');
+      const rows = await service.rows(`SELECT id FROM grants WHERE client_id = '${client.clientId}'`);
+      assert.deepEqual(rows, []);
+      const denied = await visitor.post('/oauth/authorize', { ...hiddenFields(text), decision: 'deny' });
+      assert.match(denied.headers.get('location')!, /error=access_denied/);
+    }
+  });
+
   test('hostile names appear as text', async () => {
     const hostile = '"><script>alert(1)</script>';
     const visitor = await service.signedIn(await service.createUser(undefined, hostile));

@@ -253,7 +253,7 @@ describe('why a request failed', () => {
     assert.match(await reasonOf(strange), /Asked for: “everything”/);
 
     const asked = async (change: Record<string, string>) =>
-      reasonOf(await service.get(authorizePath(narrow, newVerifier(), change)));
+      reasonOf(await user.get(authorizePath(narrow, newVerifier(), change)));
     assert.match(await asked({ scope: 'email' }), /Asked for “email”, registered is “profile”/);
     assert.match(await asked({ response_type: 'token' }), /response_type is “token”/);
     assert.match(await asked({ code_challenge_method: 'plain' }), /method is “plain”/);

@@ -260,7 +260,7 @@ describe('real responses are as documented, and every documented status and erro
       unsupported_response_type: { response_type: 'token' },
     };
     for (const [error, change] of Object.entries(invalid)) {
-      const response = await service.get(authorizePath(client, newVerifier(), { state: 'xyz', ...change }));
+      const response = await visitor.get(authorizePath(client, newVerifier(), { state: 'xyz', ...change }));
       authorize.conforms(response);
       redirects[error] = response.headers.get('location')!;
     }
