@@ -47,7 +47,7 @@ type PendingConsent = {
   readonly shown: ShownConsent;
 };
 
-/** What the user reads before deciding. The owner may change it while the screen is open. */
+/** The parts of the screen that an owner may change while it is open. */
 type ShownConsent = {
   readonly name: string;
   readonly scope: ScopeSet;
