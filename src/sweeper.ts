@@ -82,9 +82,15 @@ export class Sweeper {
     // An access token may outlive the refresh token of its grant (if the settings say so), and a consent form
     // that is submitted twice must find the grant that it created, even if the code expired.
     const expiredBefore = now - Math.max(config.accessTokenTtlMs, CONSENT_TTL_MS);
-    const { next, live } = await store.grants.sweep(this.#position, ROWS_PER_STEP, expiredBefore, now);
+    const { next, live, orphaned } = await store.grants.sweep(
+      this.#position,
+      ROWS_PER_STEP,
+      expiredBefore,
+      now,
+    );
     this.#position = next ?? START;
     this.#liveGrants += live;
+    if (orphaned > 0) this.#app.metrics?.grantRevoked('application_deleted', orphaned);
     if (!next) {
       this.#app.metrics?.grantsCounted(this.#liveGrants);
       this.#liveGrants = 0;

@@ -108,8 +108,9 @@ export const deleteAccount = requireUser(
     const owned = await app.store.ownedApplications(user.id).list();
     if (owned.some(({ clientId }) => !isPlayground(clientId)))
       return { ...(await deleteAccountForm(app, request)), status: 409 };
-    for (const { clientId } of owned) await app.store.applications.delete(clientId);
     const deleted = await app.store.users.delete(user, app.now());
+    // The user first: nobody may visit the playground between the two and create its application again.
+    for (const { clientId } of owned) await app.store.applications.delete(clientId);
     if (deleted) app.metrics?.grantRevoked('account_deleted', deleted.grantsRevoked);
     await browser.signOut();
     return withHeaders(redirect('/login?done=deleted'), browser.headers());

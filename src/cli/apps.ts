@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { isPlayground } from '../protocol/application.ts';
 import { formatScope } from '../protocol/scope.ts';
 import { applicationJson, applicationText, statusOf } from './application-output.ts';
 import { addCreateCommand } from './apps-create.ts';
@@ -104,6 +105,7 @@ function deleteApplication(clientId: string, { yes }: { yes?: boolean }): Promis
   return withStore(async ({ store }) => {
     const application = await requireApplication(store, clientId);
     const name = printable(application.name);
+    if (isPlayground(clientId)) throw new CommandFailed(PLAYGROUND_STAYS);
     if (!yes) await confirmDeletion(name);
     if (!(await store.applications.delete(clientId))) throw unknownApplication(clientId);
     return {
@@ -112,6 +114,10 @@ function deleteApplication(clientId: string, { yes }: { yes?: boolean }): Promis
     };
   });
 }
+
+const PLAYGROUND_STAYS =
+  'This is the playground application of its owner, who would get it back with the same client_id. ' +
+  'Disable it instead: bin/postern apps disable <client_id>';
 
 async function confirmDeletion(name: string): Promise<void> {
   if (!process.stdin.isTTY) {

@@ -9,7 +9,7 @@ import { newId } from '../protocol/credentials.ts';
 import { formatScope } from '../protocol/scope.ts';
 import type { AccessLogReason } from '../request-log/diagnostics.ts';
 import { inputOf, readApplicationForm } from './application-form.ts';
-import { applicationPath, type OwnedAppRequest, requireOwnedApp } from './require-owned-app.ts';
+import { applicationPath, type OwnedAppRequest, requireEditableApp } from './require-owned-app.ts';
 import { secretViews } from './secret-view.ts';
 import { peakNearLimit } from './usage.ts';
 
@@ -26,7 +26,7 @@ const DONE = new Map([
 ]);
 
 /** GET /dashboard/apps/:client_id */
-export const showApplication = requireOwnedApp(async (app, request) => {
+export const showApplication = requireEditableApp(async (app, request) => {
   const done = DONE.get(request.http.query.get('done') ?? '');
   const peak = await peakNearLimit(app, request.application);
   const limit = app.clientLimits.limitOf(request.application);
@@ -35,7 +35,7 @@ export const showApplication = requireOwnedApp(async (app, request) => {
 });
 
 /** POST /dashboard/apps/:client_id */
-export const saveApplication = requireOwnedApp(async (app, request) => {
+export const saveApplication = requireEditableApp(async (app, request) => {
   const { form, application, applications } = request;
   const read = readApplicationForm(form, inputOf(application));
   if ('errors' in read) return applicationResponse(app, request, read, 400);
@@ -44,13 +44,13 @@ export const saveApplication = requireOwnedApp(async (app, request) => {
 });
 
 /** POST /dashboard/apps/:client_id/disable. Idempotent. */
-export const disableApplication = requireOwnedApp(async (app, { application, applications }) => {
+export const disableApplication = requireEditableApp(async (app, { application, applications }) => {
   await applications.disable(application.clientId, app.now());
   return redirectToApplication(application.clientId, 'disabled');
 });
 
 /** POST /dashboard/apps/:client_id/enable */
-export const enableApplication = requireOwnedApp(async (app, request) => {
+export const enableApplication = requireEditableApp(async (app, request) => {
   const { application, applications } = request;
   const enabled = await applications.enable(application.clientId, app.now());
   if (enabled || application.disabledBy === null)

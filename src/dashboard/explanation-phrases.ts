@@ -30,6 +30,7 @@ const REVOKED_BY: Readonly<Record<string, string>> = {
   revoked_by_client: 'by your own call to /oauth/revoke',
   disconnected_by_user: 'by the user, who disconnected your application',
   account_deleted: 'because the user deleted their account',
+  application_deleted: 'because the application was deleted',
   database_restored: 'because the service was restored from a backup',
 };
 

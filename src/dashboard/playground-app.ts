@@ -3,6 +3,8 @@ import type { App } from '../app.ts';
 import { PLAYGROUND_PREFIX } from '../protocol/application.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
 import { defaultScope, NO_SCOPE } from '../protocol/scope.ts';
+import type { Application, NewApplication } from '../store/applications.ts';
+import { DuplicateKey } from '../store/drivers/driver.ts';
 import type { User } from '../store/users.ts';
 
 export type PlaygroundApp = {
@@ -12,43 +14,64 @@ export type PlaygroundApp = {
 };
 
 /**
- * The playground's application of this developer, created on first use. Its secret is derived from the service's
- * key: the playground shows complete requests, although only hashes of secrets are stored.
+ * The playground's application of this developer, created on first use; undefined when the operator disabled it. Its
+ * secret is derived from the service's key: the playground shows complete requests, although only hashes of secrets
+ * are stored.
+ *
+ * Its client_id is always the same, so it is never deleted and created again while its owner exists: that would undo
+ * the operator's decision and revive the grants of the earlier one (decision 024).
  */
-export async function ensurePlaygroundApp(app: App, user: User): Promise<PlaygroundApp> {
+export async function ensurePlaygroundApp(app: App, user: User): Promise<PlaygroundApp | undefined> {
   const clientId = PLAYGROUND_PREFIX + hash('sha256', user.id, 'hex').slice(0, 24);
   const clientSecret = `postern_cs_${app.keys.pageSigner.sign('playground secret', user.id)}`;
   const redirectUri = `${app.config.baseUrl}/dashboard/playground/callback`;
   const playground = { clientId, clientSecret, redirectUri };
-  const existing = await app.store.applications.find(clientId);
-  const secretHash = hashClientSecret(clientSecret);
-  const current =
-    existing?.redirectUris[0] === redirectUri &&
-    existing.scope === defaultScope() &&
-    existing.secrets.some(({ hash }) => hash === secretHash);
-  if (current) return playground;
-  // The base URL, the default scope or the service's key has changed.
-  if (existing) await app.store.applications.delete(clientId);
-  await create(app, user, playground);
-  return playground;
+  const existing = (await app.store.applications.find(clientId)) ?? (await create(app, user, playground));
+  if (!existing) return undefined;
+  if (!isCurrent(existing, playground))
+    await app.store.applications.reset(newApplication(app, user, playground));
+  const enabled = existing.disabledAt === null;
+  return enabled || (await app.store.ownedApplications(user.id).enable(clientId, app.now()))
+    ? playground
+    : undefined;
 }
 
-async function create(app: App, user: User, playground: PlaygroundApp): Promise<void> {
-  const { applications } = app.store;
-  const { clientId, clientSecret, redirectUri } = playground;
-  await applications
-    .create({
-      clientId,
-      ownerId: user.id,
-      name: 'Playground',
-      redirectUris: [redirectUri],
-      scope: defaultScope(),
-      optionalScope: NO_SCOPE,
-      secret: clientSecret,
-      now: app.now(),
-    })
-    .catch(async (error) => {
-      // Another tab created it at the same moment.
-      if (!(await applications.find(clientId))) throw error;
-    });
+/** Not after the base URL, the default scope or the service's key has changed. */
+function isCurrent(application: Application, { clientSecret, redirectUri }: PlaygroundApp): boolean {
+  const { name, homepageUrl, redirectUris, scope, optionalScope, secrets } = application;
+  return (
+    name === NAME &&
+    homepageUrl === null &&
+    redirectUris.length === 1 &&
+    redirectUris[0] === redirectUri &&
+    scope === defaultScope() &&
+    optionalScope === NO_SCOPE &&
+    secrets.length === 1 &&
+    secrets[0]!.hash === hashClientSecret(clientSecret)
+  );
+}
+
+const NAME = 'Playground';
+
+const newApplication = (app: App, user: User, playground: PlaygroundApp): NewApplication => ({
+  clientId: playground.clientId,
+  ownerId: user.id,
+  name: NAME,
+  redirectUris: [playground.redirectUri],
+  scope: defaultScope(),
+  optionalScope: NO_SCOPE,
+  secret: playground.clientSecret,
+  now: app.now(),
+});
+
+/** Undefined when the account was deleted meanwhile: then the application goes as well. */
+async function create(app: App, user: User, playground: PlaygroundApp): Promise<Application | undefined> {
+  const { applications, users } = app.store;
+  await applications.create(newApplication(app, user, playground)).catch((error) => {
+    // Another tab created it at the same moment.
+    if (!(error instanceof DuplicateKey)) throw error;
+  });
+  // Deleting an account deletes the user first and this application after it: whichever comes last sees the other.
+  if (!(await users.find(user.id))) await applications.delete(playground.clientId);
+  return applications.find(playground.clientId);
 }

@@ -1,7 +1,9 @@
 import { requireUser, type UserRequest } from '../accounts/require-user.ts';
 import type { App } from '../app.ts';
 import { htmlResponse } from '../http/html-response.ts';
+import type { Handler } from '../http/request.ts';
 import type { HttpResponse } from '../http/response.ts';
+import { messagePage } from '../pages/message.ts';
 import {
   CREDENTIAL_NAMES,
   type PlaygroundCredentials,
@@ -33,8 +35,8 @@ type StepContext = {
 };
 
 /** GET /dashboard/playground */
-export const showPlayground = requireUser(async (app, request) =>
-  playgroundResponse(app, request, await ensurePlaygroundApp(app, request.user), {
+export const showPlayground = requirePlayground((app, request, playground) =>
+  playgroundResponse(app, request, playground, {
     title: 'Playground',
     paragraphs: [
       'Walk the whole flow against this server and see every request and response: authorize, code, tokens, userinfo, refresh, reuse, revoke. Nothing needs installing.',
@@ -43,8 +45,7 @@ export const showPlayground = requireUser(async (app, request) =>
 );
 
 /** GET /dashboard/playground/callback: the redirect URI of the playground's application. */
-export const showPlaygroundCallback = requireUser(async (app, request) => {
-  const playground = await ensurePlaygroundApp(app, request.user);
+export const showPlaygroundCallback = requirePlayground((app, request, playground) => {
   const { url, path, query } = request.http;
   const [code, state] = [query.get('code'), query.get('state')];
   const callback = (playground.redirectUri + url.slice(path.length)).replaceAll('&', '\n&');
@@ -63,19 +64,41 @@ export const showPlaygroundCallback = requireUser(async (app, request) => {
 });
 
 /** POST /dashboard/playground: runs one step. */
-export const runPlayground = requireUser(
-  async (app, request) => {
-    const playground = await ensurePlaygroundApp(app, request.user);
-    const step = STEPS.find((name) => name === request.form.get('step'));
-    const credentials: PlaygroundCredentials = Object.fromEntries(
-      CREDENTIAL_NAMES.map((name) => [name, request.form.get(name) || undefined]),
-    );
-    const send = new PlaygroundRequests(app, request.http, playground);
-    const content = step && (await STEP_HANDLERS[step]({ app, request, playground, send, credentials }));
-    return playgroundResponse(app, request, playground, content ?? { title: 'Playground', paragraphs: [] });
-  },
-  () => '/dashboard/playground',
-);
+export const runPlayground = requirePlayground(async (app, request, playground) => {
+  const step = STEPS.find((name) => name === request.form.get('step'));
+  const credentials: PlaygroundCredentials = Object.fromEntries(
+    CREDENTIAL_NAMES.map((name) => [name, request.form.get(name) || undefined]),
+  );
+  const send = new PlaygroundRequests(app, request.http, playground);
+  const content = step && (await STEP_HANDLERS[step]({ app, request, playground, send, credentials }));
+  return playgroundResponse(app, request, playground, content ?? { title: 'Playground', paragraphs: [] });
+});
+
+/** As `requireUser`, with the user's playground application, unless the operator disabled it (then 403). */
+function requirePlayground(
+  handler: (
+    app: App,
+    request: UserRequest,
+    playground: PlaygroundApp,
+  ) => Promise<HttpResponse> | HttpResponse,
+): Handler {
+  return requireUser(
+    async (app, request) => {
+      const playground = await ensurePlaygroundApp(app, request.user);
+      return playground ? handler(app, request, playground) : playgroundDisabled();
+    },
+    () => '/dashboard/playground',
+  );
+}
+
+function playgroundDisabled(): HttpResponse {
+  const content = messagePage({
+    title: 'The playground is disabled',
+    paragraphs: ['The operator of this service disabled your playground. Only they can enable it again.'],
+    next: { path: '/dashboard', label: 'Go to your applications' },
+  });
+  return htmlResponse(content, { status: 403 });
+}
 
 const STEP_HANDLERS: Readonly<Record<PlaygroundStep, (context: StepContext) => Promise<PageContent>>> = {
   async exchange({ request, send, credentials }) {

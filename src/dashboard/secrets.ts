@@ -5,11 +5,11 @@ import { removeSecretPage } from '../pages/remove-secret.ts';
 import { newClientSecret } from '../protocol/client-secret.ts';
 import { newId } from '../protocol/credentials.ts';
 import { applicationResponse, redirectToApplication } from './application.ts';
-import { isId, type OwnedAppRequest, pathParameter, requireOwnedApp } from './require-owned-app.ts';
+import { isId, type OwnedAppRequest, pathParameter, requireEditableApp } from './require-owned-app.ts';
 import { secretViews } from './secret-view.ts';
 
 /** POST /dashboard/apps/:client_id/secrets. The response itself shows the secret, as for a new application. */
-export const addSecret = requireOwnedApp(async (app, request) => {
+export const addSecret = requireEditableApp(async (app, request) => {
   const { application, applications, form, frame } = request;
   const { clientId, name } = application;
   const secret = newClientSecret();
@@ -33,7 +33,7 @@ const TOO_MANY = 'No secret was made: two are live already. Remove one of them f
 const LAST = 'The secret was not removed: an application needs one that lasts. Make a new one first.';
 
 /** GET /dashboard/apps/:client_id/secrets/:secret_id/remove */
-export const confirmSecretRemoval = requireOwnedApp((app, request) => {
+export const confirmSecretRemoval = requireEditableApp((app, request) => {
   const { application, frame } = request;
   const { clientId, name } = application;
   const now = app.now();
@@ -44,7 +44,7 @@ export const confirmSecretRemoval = requireOwnedApp((app, request) => {
 });
 
 /** POST /dashboard/apps/:client_id/secrets/:secret_id/remove */
-export const removeSecret = requireOwnedApp(async (app, request) => {
+export const removeSecret = requireEditableApp(async (app, request) => {
   const { application, applications } = request;
   const id = secretIdOf(request);
   switch (isId(id) ? await applications.removeSecret(application.clientId, id, app.now()) : 'unknown') {

@@ -129,6 +129,20 @@ export class SqlApplications {
     await this.change([insertApplication(application), insertSecret(clientId, secret, now)]);
   }
 
+  /** Gives an existing application these settings and this secret only. Whether it is disabled stays as it is. */
+  async reset(application: NewApplication): Promise<void> {
+    const { clientId, ownerId, secret, now } = application;
+    const { sql, values } = SETTINGS.assign({ homepageUrl: null, ...application }, 4);
+    await this.change([
+      {
+        sql: `UPDATE applications SET ${['updated_at = $3', ...sql].join(', ')} WHERE client_id = $1 AND owner_id = $2`,
+        values: [clientId, ownerId, now, ...values],
+      },
+      { sql: 'DELETE FROM application_secrets WHERE client_id = $1', values: [clientId] },
+      insertSecret(clientId, secret, now),
+    ]);
+  }
+
   /** By the operator. */
   async setDisabled(clientId: string, disabled: boolean, now: number): Promise<boolean> {
     const sql = `UPDATE applications SET disabled_at = $2, disabled_by = $3, updated_at = $4

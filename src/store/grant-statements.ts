@@ -102,11 +102,20 @@ export const READ_ACCESS = batchableSelect(['text', 'text', 'integer'], {
       WHERE r.user_id = $1 AND r.grant_id = $2 AND r.generation = $3)`,
 });
 
+/** `application` is null once the grant's application was deleted. */
 export const SWEEP_RANGE = `
-  SELECT user_id, id, expires_at, revoked_at FROM grants WHERE (user_id, id) > ($1, $2) ORDER BY user_id, id LIMIT $3`;
+  SELECT g.user_id, g.id, g.expires_at, g.revoked_at, a.client_id AS application
+  FROM grants g LEFT JOIN applications a ON a.client_id = g.client_id
+  WHERE (g.user_id, g.id) > ($1, $2) ORDER BY g.user_id, g.id LIMIT $3`;
 
 export const SWEEP = `
   DELETE FROM grants WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND expires_at <= $5
+  RETURNING id`;
+
+export const REVOKE_ORPHANED = `
+  UPDATE grants SET revoked_at = $5, revoked_reason = 'application_deleted'
+  WHERE (user_id, id) > ($1, $2) AND (user_id, id) <= ($3, $4) AND revoked_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM applications a WHERE a.client_id = grants.client_id)
   RETURNING id`;
 
 /** Expired grants too: an access token may outlive its refresh token when the settings say so. */

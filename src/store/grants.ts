@@ -11,6 +11,7 @@ import {
   RECORD_REVOCATION,
   REDEEM,
   REVOKE,
+  REVOKE_ORPHANED,
   REVOKE_RANGE,
   REVOKE_REPLAYED,
   REVOKE_RESTORED,
@@ -72,6 +73,7 @@ export type RevokedReason =
   | 'revoked_by_client'
   | 'disconnected_by_user'
   | 'account_deleted'
+  | 'application_deleted'
   /** The row was older than a token issued from it: see docs/operations.md on restoring a backup. */
   | 'database_restored';
 
@@ -93,9 +95,13 @@ export type AccessRead =
   | { readonly outcome: 'refused' };
 
 export type SweepPosition = { readonly userId: string; readonly grantId: string };
-/** `next` is undefined at the end of the table. `live` grants were neither expired nor revoked. */
+/**
+ * `next` is undefined at the end of the table. `live` grants were neither expired nor revoked. `orphaned` ones were
+ * revoked because their application was deleted.
+ */
 type SweptRange = {
   readonly removed: number;
+  readonly orphaned: number;
   readonly live: number;
   readonly next: SweepPosition | undefined;
 };
@@ -243,19 +249,25 @@ export class SqlGrants {
   }
 
   /**
-   * Removes grants that expired before `expiredBefore` among the next `limit` after `from`. Walks the primary
-   * key, because an index on expires_at would make every rotation write it too.
+   * Removes grants that expired before `expiredBefore` among the next `limit` after `from`, and revokes those of
+   * deleted applications. Walks the primary key, because an index on expires_at would make every rotation write it too,
+   * and grants are stored by user: ending those of one application at once would be unbounded.
    */
   async sweep(from: SweepPosition, limit: number, expiredBefore: number, now: number): Promise<SweptRange> {
     const range = await this.#driver.read(SWEEP_RANGE, [from.userId, from.grantId, limit]);
     const last = range.at(-1);
-    if (!last) return { removed: 0, live: 0, next: undefined };
-    const next = { userId: last.user_id as string, grantId: last.id as string };
-    const live = range.filter((row) => row.revoked_at === null && Number(row.expires_at) > now).length;
-    const step = { live, next: range.length < limit ? undefined : next };
-    if (!range.some((row) => Number(row.expires_at) <= expiredBefore)) return { ...step, removed: 0 };
-    const values = [from.userId, from.grantId, next.userId, next.grantId, expiredBefore];
-    return { ...step, removed: (await this.#driver.write(SWEEP, values)).length };
+    if (!last) return { removed: 0, orphaned: 0, live: 0, next: undefined };
+    const to = { userId: last.user_id as string, grantId: last.id as string };
+    const bounds = [from.userId, from.grantId, to.userId, to.grantId];
+    const expired = range.some((row) => Number(row.expires_at) <= expiredBefore);
+    const unrevoked = range.filter((row) => row.revoked_at === null);
+    const orphans = unrevoked.some((row) => row.application === null);
+    return {
+      removed: expired ? (await this.#driver.write(SWEEP, [...bounds, expiredBefore])).length : 0,
+      orphaned: orphans ? (await this.#driver.write(REVOKE_ORPHANED, [...bounds, now])).length : 0,
+      live: unrevoked.filter((row) => row.application !== null && Number(row.expires_at) > now).length,
+      next: range.length < limit ? undefined : to,
+    };
   }
 
   /** Revokes every grant among the next `limit` after `from`. */

@@ -234,6 +234,27 @@ describe('apps', { concurrency: 2 }, () => {
     assert.deepEqual(await postern.json(['apps', 'list']), []);
   });
 
+  test('a playground application is not deleted: its owner would get it back', async (t) => {
+    const postern = await withOwner(new Postern(t));
+    const clientId = `playground_${'0'.repeat(24)}`;
+    await postern.withStore(({ applications }) =>
+      applications.create({
+        clientId,
+        ownerId: 'owner',
+        name: 'Playground',
+        redirectUris: ['https://client.example/callback'],
+        scope: 1,
+        optionalScope: 0,
+        secret: 'a secret',
+        now: 0,
+      }),
+    );
+    const { code, stderr } = await postern.run(['apps', 'delete', clientId, '--yes']);
+    assert.equal(code, 1);
+    assert.match(stderr, /Disable it instead/);
+    assert.equal((await postern.json<AppJson>(['apps', 'show', clientId])).client_id, clientId);
+  });
+
   test('an unknown application fails and says how to find the right one', async (t) => {
     const postern = new Postern(t);
     for (const command of [['show'], ['disable'], ['rotate-secret'], ['delete', '--yes']]) {

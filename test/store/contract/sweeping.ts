@@ -18,6 +18,7 @@ import {
   issueTokens,
   type NewGrant,
   NOW,
+  newApplication,
   newGrant,
   newSession,
   type Opened,
@@ -34,6 +35,7 @@ export function sweepContract(open: () => Promise<Opened>): void {
     opened = await open();
     ({ store } = opened);
     await store.migrate();
+    await store.applications.create(newApplication({ clientId: CLIENT }));
   });
   after(() => opened?.close());
 
@@ -72,11 +74,31 @@ export function sweepContract(open: () => Promise<Opened>): void {
 
   test('a sweep ends at once in an empty table, and after a last full step', async () => {
     const start = { userId: '', grantId: '' };
-    assert.deepEqual(await store.grants.sweep(start, 10, NOW, NOW), { removed: 0, live: 0, next: undefined });
+    assert.deepEqual(await store.grants.sweep(start, 10, NOW, NOW), {
+      removed: 0,
+      orphaned: 0,
+      live: 0,
+      next: undefined,
+    });
     await manyGrants(10);
     const { removed, next } = await store.grants.sweep(start, 10, NOW, NOW);
     assert.ok(removed > 0 && next);
-    assert.deepEqual(await store.grants.sweep(next, 10, NOW, NOW), { removed: 0, live: 0, next: undefined });
+    assert.deepEqual(await store.grants.sweep(next, 10, NOW, NOW), {
+      removed: 0,
+      orphaned: 0,
+      live: 0,
+      next: undefined,
+    });
+  });
+
+  test('a sweep revokes the grants of deleted applications and no others', async () => {
+    const userId = await createUser(store);
+    const orphan = newGrant(userId, { clientId: 'app_deleted' });
+    const kept = newGrant(userId);
+    await Promise.all([orphan, kept].map((grant) => store.grants.create(grant)));
+    const step = await store.grants.sweep({ userId: '', grantId: '' }, 10, NOW, NOW);
+    assert.deepEqual([step.orphaned, step.live], [1, 1]);
+    assert.deepEqual([await isThere(orphan), await isThere(kept)], [false, true]);
   });
 
   test('a grant rotated during a sweep is kept', async () => {
