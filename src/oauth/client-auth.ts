@@ -86,21 +86,28 @@ export function basicCredentials(header: string | undefined): Credentials | unde
 /** Compared when the client is unknown, so that it costs the same hash and comparison as a known one. */
 const NO_SECRET = [{ id: '', hash: hashClientSecret(''), expiresAt: 0 }];
 
+export type ClientAuthentication =
+  | { readonly outcome: 'authenticated'; readonly application: Application }
+  | { readonly outcome: 'disabled'; readonly disabledBy: 'owner' | 'operator' }
+  | { readonly outcome: 'rejected' };
+
 export async function authenticateApplication(
   app: App,
   clientId: string,
   secret: string,
   now: number,
-): Promise<Application | undefined> {
+): Promise<ClientAuthentication> {
   const application = await app.store.applications.find(clientId);
   const presented = hashClientSecret(secret);
   let matchedId: string | undefined;
   for (const { id, hash, expiresAt } of application?.secrets ?? NO_SECRET) {
     if (secretMatches(presented, hash) && (expiresAt === null || expiresAt > now)) matchedId = id;
   }
-  if (matchedId === undefined || application?.disabledAt !== null) return undefined;
+  if (matchedId === undefined || !application) return { outcome: 'rejected' };
+  if (application.disabledAt !== null)
+    return { outcome: 'disabled', disabledBy: application.disabledBy ?? 'operator' };
   app.store.applications.recordSecretUse(application.clientId, matchedId, now);
-  return application;
+  return { outcome: 'authenticated', application };
 }
 
 export async function authenticateResourceServer(

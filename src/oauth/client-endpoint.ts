@@ -9,6 +9,7 @@ import type { Application } from '../store/applications.ts';
 import {
   authenticateApplication,
   basicCredentials,
+  type ClientAuthentication,
   type ClientParameters,
   readClientParameters,
 } from './client-auth.ts';
@@ -44,8 +45,10 @@ export function clientEndpoint({ validate, handle }: ClientEndpoint): Handler {
     if (limit === undefined || clientId === undefined || clientSecret === undefined)
       return refuse(client, 'invalid_request', CREDENTIALS_MISSING);
 
-    const application = await authenticateApplication(app, clientId, clientSecret, now);
-    if (!application) return invalidClient(client, clientSecret);
+    const authentication = await authenticateApplication(app, clientId, clientSecret, now);
+    if (authentication.outcome !== 'authenticated')
+      return invalidClient(authentication, client, clientSecret);
+    const { application } = authentication;
     const counted = limit.countAuthenticated();
     if (counted) await counted;
     if (limit.exceeded) {
@@ -92,9 +95,18 @@ const unauthenticated = ({ clientId }: ClientParameters, failure: Failure): Diag
 const refuse = (client: ClientParameters, error: ErrorCode, failure: Failure): HttpResponse =>
   errorResponse(error, unauthenticated(client, failure));
 
-function invalidClient({ clientId }: ClientParameters, clientSecret: string): HttpResponse {
+/** The reason of a rejected secret is looked up after the response; a disabled application is known now. */
+function invalidClient(
+  authentication: Exclude<ClientAuthentication, { readonly outcome: 'authenticated' }>,
+  client: ClientParameters,
+  clientSecret: string,
+): HttpResponse {
+  if (authentication.outcome === 'disabled') {
+    const { disabledBy } = authentication;
+    return refuse(client, 'invalid_client', { reason: 'application_disabled', details: { disabledBy } });
+  }
   return errorResponse('invalid_client', {
-    claimedClientId: clientId,
+    claimedClientId: client.clientId,
     reason: 'invalid_client',
     rejectedSecret: rejectedSecret(clientSecret),
   });

@@ -13,8 +13,6 @@ export async function explainRejectedSecret(
   const known = application.secrets.find((secret) => secret.hash === hash);
   if (known && known.expiresAt !== null && known.expiresAt <= at)
     return { reason: 'secret_expired', details: { tail, retiredAt: known.expiresAt } };
-  if (known && application.disabledAt !== null)
-    return { reason: 'application_disabled', details: { disabledBy: application.disabledBy ?? 'operator' } };
   const retired = known ? undefined : await retiredSecrets.find(application.clientId, hash);
   if (retired) {
     const reason = retired.retiredReason === 'expired' ? 'secret_expired' : 'secret_removed';

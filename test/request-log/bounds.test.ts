@@ -66,4 +66,18 @@ describe('the request log', () => {
     const [entry] = await service.rows(sql);
     assert.deepEqual({ ...entry }, { reason: 'application_disabled', details: '{"disabledBy":"operator"}' });
   });
+
+  it('remembers that the application was disabled when it was refused, though it is enabled again since', async () => {
+    const { applications } = service.app.store;
+    const client = await service.createClient({ ownerId: owner.visitor.user.id, redirectUris: [CALLBACK] });
+    await applications.setDisabled(client.clientId, true, service.clock.ms);
+    await service.refresh(client, 'nonsense');
+    await applications.setDisabled(client.clientId, false, service.clock.ms);
+    await service.app.requestLog.flush();
+    const sql = `SELECT reason FROM request_log WHERE client_id = '${client.clientId}'`;
+    assert.deepEqual(
+      (await service.rows(sql)).map(({ reason }) => reason),
+      ['application_disabled'],
+    );
+  });
 });
