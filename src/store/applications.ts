@@ -72,39 +72,81 @@ export function insertApplication(application: NewApplication): Statement {
 }
 
 const MAX_CACHED = 10_000;
+/** Applications read by one statement. A fixed number, so that its text is always the same. */
+const READ_AT_ONCE = 50;
+const IS_ONE_OF = `client_id IN (${placeholders(READ_AT_ONCE)})`;
 
-/** Every token request needs its application and they rarely change, so they are cached until any process changes one. */
+/** Names a change in the notification to other nodes. */
+const SUBJECT = 'application ';
+
+/**
+ * Every token request needs its application and they rarely change, so each is cached until any process changes it.
+ */
 export class SqlApplications {
   readonly #driver: Driver;
   readonly secretLastUsed: SecretLastUsed;
-  #cache = new Map<string, Application>();
+  readonly #cache = new Map<string, Application>();
+  /** Reads under way. One that a change overtook is no longer here, and its result is not cached. */
+  readonly #reading = new Map<string, symbol>();
 
   constructor(driver: Driver) {
     this.#driver = driver;
     this.secretLastUsed = new SecretLastUsed(driver);
-    driver.onExternalChange(() => this.#clearCache());
+    driver.onExternalChange((subject) => {
+      if (subject === undefined) this.#forgetAll();
+      else if (subject.startsWith(SUBJECT)) this.#forget(subject.slice(SUBJECT.length));
+    });
   }
 
   /** Cached; a change made by any process is seen within a second. */
   find(clientId: string): Promise<Application | undefined> | Application {
-    return this.#cache.get(clientId) ?? this.#load(clientId);
+    return this.#cache.get(clientId) ?? this.#findUncached(clientId);
   }
 
-  async #load(clientId: string): Promise<Application | undefined> {
-    if (!couldBeClientId(clientId)) return undefined;
-    const cache = this.#cache;
-    const [[row], secrets] = await Promise.all([
-      this.#driver.read(`${SELECT_APPLICATIONS} WHERE client_id = $1`, [clientId]),
-      this.#driver.read(selectSecrets('client_id = $1'), [clientId]),
-    ]);
-    if (!row) return undefined;
-    const application = applicationOf(row, secrets);
-    // A change during the read replaced the map: an application read before the change must not be cached.
-    if (cache === this.#cache) {
-      if (cache.size >= MAX_CACHED) cache.clear();
-      cache.set(clientId, application);
+  /** Only an application in memory: for decisions that must cost nothing. */
+  findCached(clientId: string): Application | undefined {
+    return this.#cache.get(clientId);
+  }
+
+  /** Those that exist, by client_id, in few statements. */
+  async findAll(clientIds: Iterable<string>): Promise<Map<string, Application>> {
+    const found = new Map<string, Application>();
+    const uncached: string[] = [];
+    for (const clientId of new Set(clientIds)) {
+      const application = this.#cache.get(clientId);
+      if (application) found.set(clientId, application);
+      else if (couldBeClientId(clientId)) uncached.push(clientId);
     }
-    return application;
+    for (let i = 0; i < uncached.length; i += READ_AT_ONCE) {
+      const ids = uncached.slice(i, i + READ_AT_ONCE);
+      for (const application of await this.#read(ids, IS_ONE_OF, padded(ids)))
+        found.set(application.clientId, application);
+    }
+    return found;
+  }
+
+  async #findUncached(clientId: string): Promise<Application | undefined> {
+    if (!couldBeClientId(clientId)) return undefined;
+    return (await this.#read([clientId], 'client_id = $1', [clientId]))[0];
+  }
+
+  /** Reads these applications, which `condition` selects, and caches each unless it was changed meanwhile. */
+  async #read(clientIds: readonly string[], condition: string, values: string[]): Promise<Application[]> {
+    const read = Symbol();
+    for (const clientId of clientIds) this.#reading.set(clientId, read);
+    try {
+      const [rows, secrets] = await Promise.all([
+        this.#driver.read(`${SELECT_APPLICATIONS} WHERE ${condition}`, values),
+        this.#driver.read(selectSecrets(condition), values),
+      ]);
+      const applications = applicationsOf(rows, secrets);
+      for (const application of applications)
+        if (this.#reading.get(application.clientId) === read) this.#remember(application);
+      return applications;
+    } finally {
+      for (const clientId of clientIds)
+        if (this.#reading.get(clientId) === read) this.#reading.delete(clientId);
+    }
   }
 
   /** Called for every authenticated request, so it only records the time; a timer writes it. */
@@ -126,14 +168,14 @@ export class SqlApplications {
 
   async create(application: NewApplication): Promise<void> {
     const { clientId, secret, now } = application;
-    await this.change([insertApplication(application), insertSecret(clientId, secret, now)]);
+    await this.change(clientId, [insertApplication(application), insertSecret(clientId, secret, now)]);
   }
 
   /** Gives an existing application these settings and this secret only. Whether it is disabled stays as it is. */
   async reset(application: NewApplication): Promise<void> {
     const { clientId, ownerId, secret, now } = application;
     const { sql, values } = SETTINGS.assign({ homepageUrl: null, ...application }, 4);
-    await this.change([
+    await this.change(clientId, [
       {
         sql: `UPDATE applications SET ${['updated_at = $3', ...sql].join(', ')} WHERE client_id = $1 AND owner_id = $2`,
         values: [clientId, ownerId, now, ...values],
@@ -148,7 +190,7 @@ export class SqlApplications {
     const sql = `UPDATE applications SET disabled_at = $2, disabled_by = $3, updated_at = $4
       WHERE client_id = $1 RETURNING client_id`;
     const values = disabled ? [clientId, now, 'operator', now] : [clientId, null, null, now];
-    const [rows] = await this.change([{ sql, values }]);
+    const [rows] = await this.change(clientId, [{ sql, values }]);
     return rows!.length > 0;
   }
 
@@ -160,7 +202,7 @@ export class SqlApplications {
     now: number,
   ): Promise<boolean> {
     // Two may be live: the newest existing one, until the overlap ends, and the new one.
-    const [, , , added] = await this.change([
+    const [, , , added] = await this.change(clientId, [
       retireReplacedSecrets(clientId, now),
       {
         sql: `DELETE FROM application_secrets WHERE client_id = $1 AND id <> (
@@ -178,21 +220,38 @@ export class SqlApplications {
   }
 
   async delete(clientId: string): Promise<boolean> {
-    const [, rows] = await this.change([
+    const [, rows] = await this.change(clientId, [
       { sql: 'DELETE FROM application_secrets WHERE client_id = $1', values: [clientId] },
       { sql: 'DELETE FROM applications WHERE client_id = $1 RETURNING client_id', values: [clientId] },
     ]);
     return rows!.length > 0;
   }
 
-  /** Runs the statements in one transaction and clears the cache of every process. */
-  async change(statements: readonly Statement[]): Promise<Row[][]> {
-    const rows = await this.#driver.transaction([...statements, ...this.#driver.notifyStatements]);
-    this.#clearCache();
+  /** Changes an application in one transaction, and has every process forget what it cached of it. */
+  async change(clientId: string, statements: readonly Statement[]): Promise<Row[][]> {
+    const notify = this.#driver.notifyStatements(SUBJECT + clientId);
+    const rows = await this.#driver.transaction([...statements, ...notify]);
+    this.#forget(clientId);
     return rows;
   }
 
-  #clearCache(): void {
-    this.#cache = new Map();
+  #remember(application: Application): void {
+    const oldest = this.#cache.size >= MAX_CACHED ? this.#cache.keys().next().value : undefined;
+    if (oldest !== undefined) this.#cache.delete(oldest);
+    this.#cache.set(application.clientId, application);
+  }
+
+  #forget(clientId: string): void {
+    this.#cache.delete(clientId);
+    this.#reading.delete(clientId);
+  }
+
+  #forgetAll(): void {
+    this.#cache.clear();
+    this.#reading.clear();
   }
 }
+
+/** Fills up the parameters of a statement for `READ_AT_ONCE` ids. */
+const padded = (ids: readonly string[]): string[] =>
+  Array.from({ length: READ_AT_ONCE }, (_, index) => ids[index] ?? ids[0]!);

@@ -91,7 +91,7 @@ export class SqlOwnedApplications {
   async create(application: Omit<NewApplication, 'ownerId'>, formId: string): Promise<CreationOutcome> {
     const { clientId, secret, now } = application;
     try {
-      await this.#applications.change([
+      await this.#applications.change(clientId, [
         {
           sql: 'DELETE FROM application_creations WHERE owner_id = $1 AND created_at < $2',
           values: [this.#ownerId, now - FORMS_KEPT_MS],
@@ -122,6 +122,7 @@ export class SqlOwnedApplications {
   async edit(clientId: string, changes: Partial<SettingsInput>, now: number): Promise<boolean> {
     const { sql, values } = SETTINGS.assign(changes, 4);
     return this.#changed(
+      clientId,
       `UPDATE applications SET ${['updated_at = $3', ...sql].join(', ')}
         WHERE client_id = $1 AND owner_id = $2 RETURNING client_id`,
       [clientId, this.#ownerId, now, ...values],
@@ -130,6 +131,7 @@ export class SqlOwnedApplications {
 
   async disable(clientId: string, now: number): Promise<boolean> {
     return this.#changed(
+      clientId,
       `UPDATE applications SET disabled_at = $3, disabled_by = 'owner', updated_at = $3
         WHERE client_id = $1 AND owner_id = $2 AND disabled_at IS NULL RETURNING client_id`,
       [clientId, this.#ownerId, now],
@@ -138,6 +140,7 @@ export class SqlOwnedApplications {
 
   async enable(clientId: string, now: number): Promise<boolean> {
     return this.#changed(
+      clientId,
       `UPDATE applications SET disabled_at = NULL, disabled_by = NULL, updated_at = $3
         WHERE client_id = $1 AND owner_id = $2 AND disabled_by = 'owner' RETURNING client_id`,
       [clientId, this.#ownerId, now],
@@ -148,7 +151,7 @@ export class SqlOwnedApplications {
   async delete(clientId: string, name: string): Promise<boolean> {
     const values = [clientId, this.#ownerId, name];
     const condition = 'client_id = $1 AND owner_id = $2 AND name = $3';
-    const [, , deleted] = await this.#applications.change([
+    const [, , deleted] = await this.#applications.change(clientId, [
       // Locks the application, so that no secret is added between the two that follow.
       { sql: `UPDATE applications SET updated_at = updated_at WHERE ${condition}`, values },
       {
@@ -163,7 +166,7 @@ export class SqlOwnedApplications {
 
   async addSecret(clientId: string, newSecret: NewSecret): Promise<SecretAddition> {
     const { id, now } = newSecret;
-    const [owned, , , added] = await this.#applications.change([
+    const [owned, , , added] = await this.#applications.change(clientId, [
       { sql: LOCK, values: [clientId, this.#ownerId, now] },
       retireExpiredSecrets(clientId, this.#ownerId, now),
       { sql: REMOVE_EXPIRED_SECRETS, values: [clientId, this.#ownerId, now] },
@@ -176,7 +179,7 @@ export class SqlOwnedApplications {
   }
 
   async removeSecret(clientId: string, secretId: string, now: number): Promise<SecretRemoval> {
-    const [, , removed] = await this.#applications.change([
+    const [, , removed] = await this.#applications.change(clientId, [
       { sql: LOCK, values: [clientId, this.#ownerId, now] },
       retireSecret(clientId, this.#ownerId, secretId, now),
       { sql: REMOVE_SECRET, values: [clientId, this.#ownerId, secretId] },
@@ -191,8 +194,8 @@ export class SqlOwnedApplications {
     return { sql: ADD_SECRET, values };
   }
 
-  async #changed(sql: string, values: Statement['values']): Promise<boolean> {
-    const [rows] = await this.#applications.change([{ sql, values }]);
+  async #changed(clientId: string, sql: string, values: Statement['values']): Promise<boolean> {
+    const [rows] = await this.#applications.change(clientId, [{ sql, values }]);
     return rows!.length > 0;
   }
 

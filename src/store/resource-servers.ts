@@ -19,6 +19,9 @@ type NewResourceServer = Pick<ResourceServer, 'id' | 'name'> & {
   readonly now: number;
 };
 
+/** Names a change in the notification to other nodes. */
+const SUBJECT = 'resource servers';
+
 type ById = ReadonlyMap<string, ResourceServer>;
 
 /**
@@ -31,7 +34,9 @@ export class SqlResourceServers {
 
   constructor(driver: Driver) {
     this.#driver = driver;
-    driver.onExternalChange(() => this.#clearCache());
+    driver.onExternalChange((subject = SUBJECT) => {
+      if (subject === SUBJECT) this.#clearCache();
+    });
   }
 
   /** Cached; a change made by any process is seen within a second. */
@@ -75,7 +80,7 @@ export class SqlResourceServers {
   }
 
   async #change(statement: Statement): Promise<Row[]> {
-    const [rows] = await this.#driver.transaction([statement, ...this.#driver.notifyStatements]);
+    const [rows] = await this.#driver.transaction([statement, ...this.#driver.notifyStatements(SUBJECT)]);
     this.#clearCache();
     return rows!;
   }

@@ -74,6 +74,23 @@ describe('the PostgreSQL driver', () => {
     assert.deepEqual(await ids(), ['a', 'b']);
   });
 
+  test('a change is announced to every node with its subject, when it commits', async () => {
+    const node = new PostgresDriver(url, { connections: 1, timeoutMs: TIMEOUT_MS });
+    try {
+      const subjects: (string | undefined)[] = [];
+      node.onExternalChange((subject) => subjects.push(subject));
+      await eventually(() => subjects.length === 1);
+      const insertion = { sql: INSERT, values: ['a', 1] };
+      await driver.transaction([insertion, ...driver.notifyStatements('application app_a')]);
+      await assert.rejects(driver.transaction([...driver.notifyStatements('undone'), insertion]));
+      await driver.transaction(driver.notifyStatements('resource servers'));
+      await eventually(() => subjects.length === 3);
+      assert.deepEqual(subjects, [undefined, 'application app_a', 'resource servers']);
+    } finally {
+      await node.close();
+    }
+  });
+
   test('of concurrent statements only the failing ones fail', async () => {
     await insert('taken');
     const results = await Promise.allSettled(['a', 'taken', 'b', 'taken', 'c'].map((id) => insert(id)));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SqlApplications } from '../../src/store/applications.ts';
-import type { Driver, Row } from '../../src/store/drivers/driver.ts';
+import type { Driver, Row, Value } from '../../src/store/drivers/driver.ts';
 
 const row = (name: string): Row => ({
   client_id: 'app_x',
@@ -18,13 +18,12 @@ const row = (name: string): Row => ({
 /** A database that responds when the test calls `answer`. */
 class SlowDriver implements Driver {
   readonly engine = 'postgres';
-  readonly notifyStatements = [];
   name = 'as it was';
   reads = 0;
   readonly waiting: (() => void)[] = [];
-  tell: () => void = () => {};
+  tell: (subject?: string) => void = () => {};
 
-  async read(sql: string): Promise<Row[]> {
+  async read(sql: string, _values?: readonly Value[]): Promise<Row[]> {
     this.reads++;
     const rows = sql.includes('application_secrets') ? [] : [row(this.name)];
     await new Promise<void>((resolve) => this.waiting.push(resolve));
@@ -40,7 +39,10 @@ class SlowDriver implements Driver {
   async migrate(): Promise<string[]> {
     return [];
   }
-  onExternalChange(listener: () => void): void {
+  notifyStatements(): [] {
+    return [];
+  }
+  onExternalChange(listener: (subject?: string) => void): void {
     this.tell = listener;
   }
   async close(): Promise<void> {}
@@ -81,6 +83,55 @@ for (const [who, change] of [
     assert.equal(await found(driver, applications), 'as it is now');
   });
 }
+
+for (const [who, change] of [
+  ['this process', (applications: SqlApplications) => applications.setDisabled('app_other', true, 0)],
+  ['another process', async (_: SqlApplications, driver: SlowDriver) => driver.tell('application app_other')],
+] as const) {
+  test(`a change of one application by ${who} leaves the others in the cache`, async () => {
+    const driver = new SlowDriver();
+    const applications = new SqlApplications(driver);
+    await found(driver, applications);
+    const { reads } = driver;
+    for (let n = 0; n < 100; n++) {
+      await change(applications, driver);
+      assert.equal((await found(driver, applications)) !== undefined, true);
+    }
+    assert.equal(driver.reads, reads);
+  });
+}
+
+test('a full cache drops its oldest application, not all of them', async () => {
+  const driver = new SlowDriver();
+  const applications = new SqlApplications(driver);
+  driver.read = async (sql, values = []) => {
+    driver.reads++;
+    return sql.includes('application_secrets') ? [] : values.map((id) => ({ ...row('one'), client_id: id }));
+  };
+  for (let n = 0; n <= 10_000; n++) await applications.find(`app_${n}`);
+  const { reads } = driver;
+  for (let n = 1; n <= 10_000; n++) await applications.find(`app_${n}`);
+  assert.equal(driver.reads, reads);
+  await applications.find('app_0');
+  assert.ok(driver.reads > reads);
+});
+
+test('many applications are read in few statements, and are then cached', async () => {
+  const driver = new SlowDriver();
+  const applications = new SqlApplications(driver);
+  driver.read = async (sql, values = []) => {
+    driver.reads++;
+    const ids = new Set(values.filter((id) => id !== 'app_3'));
+    return sql.includes('application_secrets')
+      ? []
+      : [...ids].map((id) => ({ ...row('one'), client_id: id }));
+  };
+  const ids = Array.from({ length: 120 }, (_, n) => `app_${n}`);
+  const result = await applications.findAll([...ids, ...ids, 'no id'.repeat(20)]);
+  assert.deepEqual([result.size, result.has('app_3'), driver.reads], [119, false, 6]);
+  await applications.findAll(ids.filter((id) => id !== 'app_3'));
+  assert.equal(driver.reads, 6);
+});
 
 test('an unknown application is read again each time', async () => {
   const driver = new SlowDriver();

@@ -16,7 +16,7 @@ test('every statement on the applications of an owner has the owner in its condi
     read: run,
     write: run,
     transaction: (all: readonly Statement[]) => Promise.all(all.map(({ sql, values }) => run(sql, values))),
-    notifyStatements: [],
+    notifyStatements: () => [],
     onExternalChange: () => {},
   } as unknown as Driver;
   const owned = new SqlOwnedApplications(driver, new SqlApplications(driver), OWNER);

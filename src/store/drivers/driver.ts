@@ -22,10 +22,10 @@ export interface Driver {
   transaction(statements: readonly Statement[]): Promise<Row[][]>;
   /** Applies the missing migrations and returns their names. */
   migrate(migrations: readonly Migration[]): Promise<string[]>;
-  /** Statements that a change adds to its transaction to notify other processes; none where the engine does that. */
-  readonly notifyStatements: readonly Statement[];
-  /** Calls `listener` when another process may have changed the database. */
-  onExternalChange(listener: () => void): void;
+  /** Statements that a change of `subject` adds to its transaction; none where the engine itself notifies others. */
+  notifyStatements(subject: string): readonly Statement[];
+  /** Calls `listener` when another process changed `subject`, or without one when it may have changed anything. */
+  onExternalChange(listener: (subject?: string) => void): void;
   close(): Promise<void>;
 }
 

@@ -19,7 +19,7 @@ export function observedDriver(driver: Driver, observe: Observe): Driver {
   };
   return {
     engine: driver.engine,
-    notifyStatements: driver.notifyStatements,
+    notifyStatements: (subject) => driver.notifyStatements(subject),
     read: (sql, values) => observed('read', () => driver.read(sql, values)),
     write: (sql, values) => observed('write', () => driver.write(sql, values)),
     runBatched: (statement, values) =>

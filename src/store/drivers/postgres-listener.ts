@@ -6,13 +6,13 @@ const RETRY_INTERVAL_MS = 500;
 const TIMEOUT_MS = 1_000;
 
 /**
- * Calls its listeners when another node announces a change. Without a connection it cannot know, so it calls them
- * at once and then twice a second: cached data is never older than that.
+ * Calls its listeners with the subject of each change that a node announces. Without a connection it cannot know, so
+ * it calls them without a subject, at once and then twice a second: cached data is never older than that.
  */
 export class Listener {
   readonly #url: string;
   readonly #channel: string;
-  readonly #listeners: (() => void)[] = [];
+  readonly #listeners: ((subject?: string) => void)[] = [];
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -23,7 +23,7 @@ export class Listener {
   }
 
   /** Connects on the first listener. */
-  add(listener: () => void): void {
+  add(listener: (subject?: string) => void): void {
     this.#listeners.push(listener);
     if (this.#timer === undefined) this.#schedule(0);
   }
@@ -55,15 +55,15 @@ export class Listener {
     const client = newClient(this.#url, TIMEOUT_MS);
     // The next heartbeat reconnects; until then cached data cannot be trusted.
     client.on('error', () => this.#notify());
-    client.on('notification', () => this.#notify());
+    client.on('notification', ({ payload }) => this.#notify(payload || undefined));
     this.#client = client;
     await client.connect();
     await client.query(`LISTEN ${this.#channel}`);
     this.#notify();
   }
 
-  #notify(): void {
-    for (const listener of this.#listeners) listener();
+  #notify(subject?: string): void {
+    for (const listener of this.#listeners) listener(subject);
   }
 
   #disconnect(): void {

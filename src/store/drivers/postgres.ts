@@ -18,10 +18,6 @@ export type PostgresOptions = {
 /** PostgreSQL, or a database that speaks its protocol. Several nodes may use one database. */
 export class PostgresDriver implements Driver {
   readonly engine = 'postgres';
-  /** Delivered when the transaction commits, to every node including this one. */
-  readonly notifyStatements: readonly Statement[] = [
-    { sql: `SELECT pg_notify('${CHANNEL}', '') AS notified`, values: [] },
-  ];
   readonly #url: string;
   readonly #pool: PipelinedPool;
   readonly #batcher: StatementBatcher;
@@ -70,7 +66,12 @@ export class PostgresDriver implements Driver {
     }
   }
 
-  onExternalChange(listener: () => void): void {
+  /** Delivered when the transaction commits, to every node including this one. */
+  notifyStatements(subject: string): readonly Statement[] {
+    return [{ sql: `SELECT pg_notify('${CHANNEL}', $1) AS notified`, values: [subject] }];
+  }
+
+  onExternalChange(listener: (subject?: string) => void): void {
     this.#listener.add(listener);
   }
 

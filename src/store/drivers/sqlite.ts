@@ -36,7 +36,6 @@ type Job<T> = {
  */
 export class SqliteDriver implements Driver {
   readonly engine = 'sqlite';
-  readonly notifyStatements = [];
   readonly #path: string;
   #db: DatabaseSync | undefined;
   #inode = 0;
@@ -82,6 +81,11 @@ export class SqliteDriver implements Driver {
 
   async migrate(migrations: readonly Migration[]): Promise<string[]> {
     return applyMigrations(this.#database(), migrations);
+  }
+
+  /** SQLite itself tells other processes that something changed (`data_version`), but not what. */
+  notifyStatements(): readonly Statement[] {
+    return [];
   }
 
   onExternalChange(listener: () => void): void {
