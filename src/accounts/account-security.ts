@@ -19,7 +19,7 @@ import { emailKey } from '../store/users.ts';
 import { accountResponse, toAccount } from './account.ts';
 import { LoginThrottle, tooManyAttempts } from './login-throttle.ts';
 import { countMail } from './mail-limits.ts';
-import { isPassword } from './password-check.ts';
+import { checkPassword } from './password-check.ts';
 import { requireUser, type UserRequest } from './require-user.ts';
 import { recordEvent } from './security-events.ts';
 import { newVerifyLink } from './verify-email.ts';
@@ -28,15 +28,13 @@ import { newVerifyLink } from './verify-email.ts';
 async function currentPasswordFault(app: App, request: UserRequest): Promise<string | undefined> {
   const password = param(request.form, 'current_password');
   if (password === undefined) return 'Type your password.';
-  const throttle = LoginThrottle.inSession(app, request.browser.sessionHash);
-  const waitSeconds = await throttle.count();
-  if (waitSeconds > 0) return tooManyAttempts(waitSeconds);
-  if (!(await isPassword(app, password, request.user.passwordHash))) {
-    await throttle.recordBurst(request.http, request.user.id);
-    return 'This is not your password.';
-  }
-  await throttle.refund();
-  return undefined;
+  const { http, user, browser } = request;
+  const throttle = LoginThrottle.inSession(app, browser.sessionHash);
+  const attempt = await throttle.attempt(() => checkPassword(app, http, password, user.passwordHash));
+  if (typeof attempt === 'object') return tooManyAttempts(attempt.waitSeconds);
+  if (attempt === 'right') return undefined;
+  await throttle.recordBurst(http, user.id);
+  return 'This is not your password.';
 }
 
 export const changePassword = requireUser(async (app, request) => {
@@ -48,7 +46,7 @@ export const changePassword = requireUser(async (app, request) => {
   };
   if (faults.current || faults.next)
     return accountResponse(app, request, { faults: { password: faults }, status: 400, done: undefined });
-  const passwordHash = await app.passwords.hash(next);
+  const passwordHash = await app.passwords.hash(next, http.ip);
   await app.store.users.setPassword(user.id, passwordHash, app.now(), browser.sessionHash);
   await recordEvent(app, http, user.id, 'password_changed');
   app.mailer.post('password_notice', async () => passwordNotice(user.email, app.config.baseUrl));

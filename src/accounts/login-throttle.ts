@@ -1,22 +1,27 @@
 import { hash } from 'node:crypto';
 import type { App } from '../app.ts';
 import type { HttpRequest } from '../http/request.ts';
-import { network } from '../protocol/address.ts';
+import { type Budget, networkBudgets, networkLimit } from '../limits/budget.ts';
+import type { Limit } from '../protocol/rate-window.ts';
 import { emailKey } from '../store/users.ts';
 import { recordEvent } from './security-events.ts';
 
 /** The window ends by itself: nobody is locked out for good. */
 const WINDOW_MS = 15 * 60_000;
-const MAX_PER_ACCOUNT = 10;
-const MAX_PER_NETWORK = 100;
+const PER_NETWORK = networkLimit({ name: 'login', windowMs: WINDOW_MS, max: 100 });
+const PER_ACCOUNT: Limit = { name: 'login account', windowMs: WINDOW_MS, max: 10 };
+const PER_DEVICE: Limit = { name: 'login device', windowMs: WINDOW_MS, max: 10 };
+const PER_SESSION: Limit = { name: 'login session', windowMs: WINDOW_MS, max: 10 };
+const PER_LINK: Limit = { name: 'login link', windowMs: WINDOW_MS, max: 10 };
 /** So many wrong passwords in one window appear in the user's recent activity, once. */
 const BURST = 5;
+const REPORTS_BURST: readonly Limit[] = [PER_ACCOUNT, PER_DEVICE, PER_SESSION];
 
-type Budget = { readonly key: string; readonly max: number; readonly reportsBurst: boolean };
+export type Attempt = 'right' | 'wrong' | { readonly waitSeconds: number };
 
 /**
- * Limits wrong passwords (docs/decisions/023-passwords.md). An attempt is counted before its password is
- * checked, so that parallel attempts count too, and refunded when the password is right.
+ * Limits wrong passwords (docs/decisions/023-passwords.md). An attempt is counted before its password is checked, so
+ * that parallel attempts count too. It is refunded when the password is right, and when it could not be checked.
  */
 export class LoginThrottle {
   readonly #app: App;
@@ -33,29 +38,39 @@ export class LoginThrottle {
    * that strangers who use up theirs do not lock the user out.
    */
   static atSignIn(app: App, email: string, address: string, deviceId: string | undefined): LoginThrottle {
-    const target = deviceId ? `device ${deviceId}` : `account ${digest(emailKey(email))}`;
+    const target = deviceId
+      ? { limit: PER_DEVICE, key: deviceId }
+      : { limit: PER_ACCOUNT, key: digest(emailKey(email)) };
     // The network first: one that is over its limit must not go on to use up the budgets of accounts.
-    return new LoginThrottle(app, [
-      { key: `login network ${network(address)}`, max: MAX_PER_NETWORK, reportsBurst: false },
-      { key: `login ${target}`, max: MAX_PER_ACCOUNT, reportsBurst: true },
-    ]);
+    return new LoginThrottle(app, [...networkBudgets(PER_NETWORK, address), target]);
   }
 
   /** For pages that ask a signed-in user for the password again. */
   static inSession(app: App, sessionHash: string): LoginThrottle {
-    const key = `login session ${sessionHash}`;
-    return new LoginThrottle(app, [{ key, max: MAX_PER_ACCOUNT, reportsBurst: true }]);
+    return new LoginThrottle(app, [{ limit: PER_SESSION, key: sessionHash }]);
   }
 
-  /** Seconds to wait, or 0 when the password may be checked. */
-  async count(): Promise<number> {
-    const now = this.#app.now();
-    for (const { key, max, reportsBurst } of this.#budgets) {
-      const window = await this.#app.store.counters.hit(key, WINDOW_MS, now, now);
-      if (reportsBurst && window.count === BURST) this.#burstId = `${digest(key)} ${window.startedAt}`;
-      if (window.count > max) return Math.ceil((window.startedAt + WINDOW_MS - now) / 1000);
+  /** For a mailed link that needs a password to take effect. */
+  static withLink(app: App, tokenHash: string, address: string): LoginThrottle {
+    return new LoginThrottle(app, [
+      ...networkBudgets(PER_NETWORK, address),
+      { limit: PER_LINK, key: tokenHash },
+    ]);
+  }
+
+  /** Runs `check`, unless a budget is used up. */
+  async attempt(check: () => Promise<Attempt>): Promise<Attempt> {
+    const waitSeconds = await this.#count();
+    if (waitSeconds > 0) return { waitSeconds };
+    try {
+      const result = await check();
+      if (result === 'right') await this.#refund();
+      return result;
+    } catch (error) {
+      // The server was busy or failed: nobody has learnt anything about the password.
+      await this.#refund();
+      throw error;
     }
-    return 0;
   }
 
   /** To be called when the password was wrong: records the attempt that completes a burst. */
@@ -64,9 +79,20 @@ export class LoginThrottle {
     await recordEvent(this.#app, request, userId, 'failed_sign_ins', { id: this.#burstId });
   }
 
-  /** To be called when the password was right. */
-  async refund(): Promise<void> {
-    await Promise.all(this.#budgets.map(({ key }) => this.#app.store.counters.refund(key, WINDOW_MS)));
+  /** Seconds to wait, or 0 when the password may be checked. */
+  async #count(): Promise<number> {
+    const now = this.#app.now();
+    for (const { limit, key } of this.#budgets) {
+      const window = await this.#app.store.counters.hit(limit, key, now, now);
+      if (window.count === BURST && REPORTS_BURST.includes(limit))
+        this.#burstId = `${digest(`${limit.name} ${key}`)} ${window.startedAt}`;
+      if (window.count > limit.max) return Math.ceil((window.startedAt + WINDOW_MS - now) / 1000);
+    }
+    return 0;
+  }
+
+  async #refund(): Promise<void> {
+    await Promise.all(this.#budgets.map(({ limit, key }) => this.#app.store.counters.refund(limit, key)));
   }
 }
 

@@ -11,7 +11,7 @@ import { MAX_EMAIL_LENGTH } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
 import { Browser } from './browser.ts';
 import { LoginThrottle, tooManyAttempts } from './login-throttle.ts';
-import { isPassword } from './password-check.ts';
+import { checkPassword } from './password-check.ts';
 import { safeReturnTo } from './return-to.ts';
 import { recordEvent } from './security-events.ts';
 
@@ -37,15 +37,14 @@ export async function signIn(app: App, request: HttpRequest): Promise<HttpRespon
   const email = (param(fields, 'email') ?? '').slice(0, MAX_EMAIL_LENGTH);
   const user = await app.store.users.findByEmail(email);
   const throttle = LoginThrottle.atSignIn(app, email, request.ip, user && browser.deviceIdFor(user.id));
-  const waitSeconds = await throttle.count();
-  if (waitSeconds > 0) return tooManyAttemptsForm(browser, { returnTo, email }, waitSeconds);
-
-  const matches = await isPassword(app, param(fields, 'password') ?? '', user?.passwordHash);
-  if (!user || !matches) {
+  const password = param(fields, 'password') ?? '';
+  const attempt = await throttle.attempt(() => checkPassword(app, request, password, user?.passwordHash));
+  if (typeof attempt === 'object')
+    return tooManyAttemptsForm(browser, { returnTo, email }, attempt.waitSeconds);
+  if (!user || attempt === 'wrong') {
     if (user) await throttle.recordBurst(request, user.id);
     return loginForm(browser, { returnTo, email, error: WRONG }, 400);
   }
-  await throttle.refund();
   if (user.disabledAt !== null) return loginForm(browser, { returnTo, email, error: DISABLED }, 403);
   await browser.signIn(user);
   await recordEvent(app, request, user.id, 'signed_in');

@@ -58,7 +58,7 @@ export const resetPassword = publicPage(async (app, request) => {
   const fault = passwordFault(password, [user.email, user.name ?? '']);
   if (fault) return resetForm(request, text, user, fault);
 
-  const passwordHash = await app.passwords.hash(password);
+  const passwordHash = await app.passwords.hash(password, http.ip);
   const email = await app.store.mailLinks.take(link.userId, link.tokenHash, 'reset_password', app.now());
   if (email === undefined) return deadLink(request, AGAIN);
   await app.store.users.setPassword(user.id, passwordHash, app.now());

@@ -9,9 +9,10 @@ import { emailFault } from '../protocol/email-address.ts';
 import { nameFault } from '../protocol/name.ts';
 import { param } from '../protocol/parameters.ts';
 import type { SignUp } from '../store/sign-ups.ts';
+import { type Attempt, LoginThrottle, tooManyAttempts } from './login-throttle.ts';
 import { countMail } from './mail-limits.ts';
 import { hashMailedToken, isMailedToken, newMailedToken } from './mailed-token.ts';
-import { isPassword } from './password-check.ts';
+import { checkPassword } from './password-check.ts';
 import { deadLink, type PublicRequest, publicPage, tooManyMails } from './public-page.ts';
 import { safeReturnTo } from './return-to.ts';
 import { recordEvent } from './security-events.ts';
@@ -40,7 +41,7 @@ export const signUp = publicPage(async (app, request) => {
   const limit = await countMail(app, email, http.ip);
   if (limit.outcome === 'wait') return tooManyMails(request, limit.seconds);
   // Hashed before the address is looked up, so that a taken and a free one take the same time.
-  const passwordHash = await app.passwords.hash(password);
+  const passwordHash = await app.passwords.hash(password, http.ip);
   const pending = { email, name, passwordHash, browserHash: browser.browserIdHash ?? '' };
   if (limit.outcome === 'send') app.mailer.post('sign_up', () => composeSignUp(app, pending));
   return show(() => checkMailPage({ email, about: 'sign_up' }));
@@ -77,7 +78,9 @@ export const confirmSignUp = publicPage(async (app, request) => {
   const token = param(form, 'token') ?? '';
   const pending = await findPending(app, token);
   if (!pending) return deadLink(request, { path: '/signup', label: 'Sign up again' });
-  if (!(await isSameRequester(app, request, pending)))
+  const attempt = await checkRequester(app, request, token, pending);
+  if (typeof attempt === 'object') return tooManyAttemptsForm(request, token, pending, attempt.waitSeconds);
+  if (attempt === 'wrong')
     return confirmForm(request, token, pending, 'That is not the password you chose when you signed up.');
 
   const taken = await app.store.signUps.take(hashMailedToken(token), app.now());
@@ -104,15 +107,40 @@ const isSameBrowser = ({ browser }: PublicRequest, { browserHash }: SignUp): boo
  * Somebody may have signed up with another person's address, hoping that they confirm it and so open an
  * account whose password the attacker knows. So a browser other than the one that signed up must give the password.
  */
-async function isSameRequester(app: App, request: PublicRequest, pending: SignUp): Promise<boolean> {
-  if (isSameBrowser(request, pending)) return true;
-  return isPassword(app, param(request.form, 'password') ?? '', pending.passwordHash);
+async function checkRequester(
+  app: App,
+  request: PublicRequest,
+  token: string,
+  pending: SignUp,
+): Promise<Attempt> {
+  if (isSameBrowser(request, pending)) return 'right';
+  const { http, form } = request;
+  const password = param(form, 'password') ?? '';
+  return LoginThrottle.withLink(app, hashMailedToken(token), http.ip).attempt(() =>
+    checkPassword(app, http, password, pending.passwordHash),
+  );
 }
 
-function confirmForm(request: PublicRequest, token: string, pending: SignUp, error?: string): HttpResponse {
+function confirmForm(
+  request: PublicRequest,
+  token: string,
+  pending: SignUp,
+  error?: string,
+  status = error ? 400 : 200,
+): HttpResponse {
   const { email } = pending;
   const askPassword = !isSameBrowser(request, pending);
   return request.show((csrfToken) => confirmSignUpPage({ csrfToken, token, email, askPassword, error }), {
-    status: error ? 400 : 200,
+    status,
   });
+}
+
+function tooManyAttemptsForm(
+  request: PublicRequest,
+  token: string,
+  pending: SignUp,
+  waitSeconds: number,
+): HttpResponse {
+  const form = confirmForm(request, token, pending, tooManyAttempts(waitSeconds), 429);
+  return withHeaders(form, { 'retry-after': String(waitSeconds) });
 }

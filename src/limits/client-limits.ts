@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { network } from '../protocol/address.ts';
 import {
+  type Limit,
   type RateLimitState,
   type RateWindow,
   RateWindows,
@@ -22,23 +23,24 @@ const MAX_CLIENT_ID_LENGTH = 64;
  */
 export class ClientLimits {
   readonly #counters: CounterStore;
-  readonly #requestsPerMinute: number;
-  readonly #perAddress = new RateWindows(WINDOW_MS);
+  readonly #limit: Limit;
+  readonly #perAddress: RateWindows;
 
   constructor(counters: CounterStore, requestsPerMinute: number) {
     this.#counters = counters;
-    this.#requestsPerMinute = requestsPerMinute;
+    this.#limit = { name: 'client', windowMs: WINDOW_MS, max: requestsPerMinute };
+    this.#perAddress = new RateWindows(this.#limit);
   }
 
   /** Requests per minute; undefined asks for those of a client that has not authenticated. */
   limitOf(_application: Application | undefined): number {
-    return this.#requestsPerMinute;
+    return this.#limit.max;
   }
 
   countRequest(clientId: string, address: string, now: number): RequestLimit {
     const id = bounded(clientId);
     const window = this.#perAddress.hit(`${id} ${network(address)}`, now);
-    return new RequestLimit(this.#counters, id, this.limitOf(undefined), window, now);
+    return new RequestLimit(this.#counters, id, this.#limit, window, now);
   }
 }
 
@@ -46,31 +48,30 @@ export class ClientLimits {
 export class RequestLimit {
   readonly #counters: CounterStore;
   readonly #clientId: string;
-  readonly #limit: number;
+  readonly #limit: Limit;
   readonly #startedAt: number;
   readonly #now: number;
   #state: RateLimitState;
 
-  constructor(counters: CounterStore, clientId: string, limit: number, window: RateWindow, now: number) {
+  constructor(counters: CounterStore, clientId: string, limit: Limit, window: RateWindow, now: number) {
     this.#counters = counters;
     this.#clientId = clientId;
     this.#limit = limit;
     this.#startedAt = window.startedAt;
     this.#now = now;
-    this.#state = rateLimitState(window, limit, WINDOW_MS, now);
+    this.#state = rateLimitState(window, limit, now);
   }
 
   /** A promise only where the counter is shared; in memory it is counted at once. */
   countAuthenticated(): Promise<void> | undefined {
-    const key = `client ${this.#clientId}`;
-    const window = this.#counters.hit(key, WINDOW_MS, this.#now, this.#startedAt);
+    const window = this.#counters.hit(this.#limit, this.#clientId, this.#now, this.#startedAt);
     if (window instanceof Promise) return window.then((shared) => this.#tighten(shared));
     this.#tighten(window);
     return undefined;
   }
 
   #tighten(window: RateWindow): void {
-    this.#state = tighter(this.#state, rateLimitState(window, this.#limit, WINDOW_MS, this.#now));
+    this.#state = tighter(this.#state, rateLimitState(window, this.#limit, this.#now));
   }
 
   get exceeded(): boolean {
@@ -78,12 +79,12 @@ export class RequestLimit {
   }
 
   get used(): number {
-    return this.#limit - this.#state.remaining;
+    return this.#limit.max - this.#state.remaining;
   }
 
   headers(): Record<string, string> {
     return {
-      'ratelimit-limit': String(this.#limit),
+      'ratelimit-limit': String(this.#limit.max),
       'ratelimit-remaining': String(this.#state.remaining),
       'ratelimit-reset': String(this.#state.resetSeconds),
     };

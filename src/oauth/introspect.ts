@@ -1,19 +1,18 @@
 import type { App } from '../app.ts';
 import type { Handler } from '../http/request.ts';
 import { errorResponse, type HttpResponse, jsonResponse, withHeaders } from '../http/response.ts';
-import { network } from '../protocol/address.ts';
+import { networkBudgets, networkLimit } from '../limits/budget.ts';
 import { NO_DETAILS } from '../protocol/failure-reason.ts';
 import { param } from '../protocol/parameters.ts';
-import { RateWindows, rateLimitState } from '../protocol/rate-window.ts';
+import { rateLimitState } from '../protocol/rate-window.ts';
 import { formatScope } from '../protocol/scope.ts';
+import { MemoryCounters } from '../store/counters.ts';
 import type { ResourceServer } from '../store/resource-servers.ts';
 import { checkAccessToken } from './access-token.ts';
 import { authenticateResourceServer, readClientParameters } from './client-auth.ts';
 
-const WINDOW_MS = 60_000;
-/** Per minute and address. Secrets are 256 random bits: this limits noise, not guessing. */
-const MAX_FAILURES = 30;
-const MAX_ADDRESSES = 10_000;
+/** Per minute. Secrets are 256 random bits: this limits noise, not guessing. */
+const FAILURES = networkLimit({ name: 'introspection', windowMs: 60_000, max: 30 });
 
 /** RFC 7662 2.2: one response for everything but a live access token, so that it discloses nothing. */
 const INACTIVE = '{"active":false}';
@@ -24,7 +23,7 @@ const INACTIVE = '{"active":false}';
  * address.
  */
 export function introspection(): Handler {
-  const failures = new RateWindows(WINDOW_MS, MAX_ADDRESSES);
+  const failures = new MemoryCounters();
   return async (app, http) => {
     const caller = readClientParameters(http);
     if (caller.fault)
@@ -52,10 +51,13 @@ async function describe(app: App, text: string, { id }: ResourceServer): Promise
   return jsonResponse(JSON.stringify(body), { clientId: id });
 }
 
-function refuse(app: App, failures: RateWindows, address: string): HttpResponse {
+function refuse(app: App, failures: MemoryCounters, address: string): HttpResponse {
   const now = app.now();
-  const state = rateLimitState(failures.hit(network(address), now), MAX_FAILURES, WINDOW_MS, now);
-  if (!state.exceeded) return errorResponse('invalid_client', { reason: 'not_a_resource_server' });
-  const headers = { 'retry-after': String(state.resetSeconds) };
-  return withHeaders(errorResponse('rate_limit_exceeded', { reason: 'rate_limited_address' }), headers);
+  for (const { limit, key } of networkBudgets(FAILURES, address)) {
+    const state = rateLimitState(failures.hit(limit, key, now, now), limit, now);
+    if (!state.exceeded) continue;
+    const headers = { 'retry-after': String(state.resetSeconds) };
+    return withHeaders(errorResponse('rate_limit_exceeded', { reason: 'rate_limited_address' }), headers);
+  }
+  return errorResponse('invalid_client', { reason: 'not_a_resource_server' });
 }

@@ -1,17 +1,32 @@
+/** A number of hits per key and window. Each limit has counters of its own, under its name. */
+export type Limit = {
+  readonly name: string;
+  readonly windowMs: number;
+  /** Hits that a window allows. */
+  readonly max: number;
+};
+
 export type RateWindow = { readonly startedAt: number; readonly count: number };
 
+type OpenWindow = { startedAt: number; count: number };
+
+const MAX_WINDOWS = 100_000;
+
 /**
- * Counts requests per key in windows that begin with the first request. Memory is bounded: beyond `capacity` keys
- * the oldest window is dropped.
+ * Counts hits per key in windows that begin with the first hit. Memory is bounded: a full map drops windows that have
+ * ended, then the oldest with hits left. A window that used up its limit stays until it ends, else opening many windows
+ * would be a way around the limit. When all are used up, further keys share one window: the limit fails closed.
  */
 export class RateWindows {
-  /** Oldest window first: a Map keeps insertion order, and a new window is always inserted again. */
-  readonly #windows = new Map<string, { startedAt: number; count: number }>();
-  readonly #lengthMs: number;
+  readonly #limit: Limit;
   readonly #capacity: number;
+  /** In the order in which they opened, and so in which they end. */
+  readonly #windows = new QueueMap<OpenWindow>();
+  readonly #withHitsLeft = new QueueMap<true>();
+  #shared: OpenWindow = { startedAt: Number.NEGATIVE_INFINITY, count: 0 };
 
-  constructor(lengthMs: number, capacity = 100_000) {
-    this.#lengthMs = lengthMs;
+  constructor(limit: Limit, capacity = MAX_WINDOWS) {
+    this.#limit = limit;
     this.#capacity = capacity;
   }
 
@@ -21,25 +36,92 @@ export class RateWindows {
    */
   hit(key: string, now: number, opensAt = now): RateWindow {
     const open = this.#windows.get(key);
-    if (open && now - open.startedAt < this.#lengthMs) {
+    if (open && !this.#hasEnded(open, now)) {
       open.count++;
+      if (open.count === this.#limit.max) this.#withHitsLeft.delete(key);
       return open;
     }
-    this.#windows.delete(key);
-    if (this.#windows.size >= this.#capacity) this.#dropOldest();
+    if (open) this.#drop(key);
+    if (this.#windows.size >= this.#capacity && !this.#makeRoom(now)) return this.#hitShared(now);
     const opened = { startedAt: opensAt, count: 1 };
-    this.#windows.set(key, opened);
+    this.#windows.append(key, opened);
+    if (this.#limit.max > 1) this.#withHitsLeft.append(key, true);
     return opened;
   }
 
+  /** A hit of the shared window is not given back: nobody knows which key it was. */
   refund(key: string): void {
     const open = this.#windows.get(key);
-    if (open && open.count > 0) open.count--;
+    if (!open || open.count === 0) return;
+    open.count--;
+    if (open.count === this.#limit.max - 1) this.#withHitsLeft.append(key, true);
   }
 
-  #dropOldest(): void {
-    const oldest = this.#windows.keys().next();
-    if (!oldest.done) this.#windows.delete(oldest.value);
+  /** False when every window is under way and used up. */
+  #makeRoom(now: number): boolean {
+    const oldest = this.#windows.first();
+    const ended = oldest !== undefined && this.#hasEnded(this.#windows.get(oldest)!, now);
+    const key = ended ? oldest : this.#withHitsLeft.first();
+    if (key === undefined) return false;
+    this.#drop(key);
+    return true;
+  }
+
+  #drop(key: string): void {
+    this.#windows.delete(key);
+    this.#withHitsLeft.delete(key);
+  }
+
+  #hitShared(now: number): RateWindow {
+    if (this.#hasEnded(this.#shared, now)) this.#shared = { startedAt: now, count: 0 };
+    this.#shared.count++;
+    return this.#shared;
+  }
+
+  #hasEnded({ startedAt }: RateWindow, now: number): boolean {
+    return now - startedAt >= this.#limit.windowMs;
+  }
+}
+
+/**
+ * A Map with quick access to its first key. `keys().next()` passes over all keys deleted before it: with 100,000 keys
+ * that come and go it takes 235 µs, an iterator that is kept 5 µs.
+ */
+class QueueMap<Value> {
+  readonly #map = new Map<string, Value>();
+  #keys = this.#map.keys();
+  #first: string | undefined;
+
+  get size(): number {
+    return this.#map.size;
+  }
+
+  get(key: string): Value | undefined {
+    return this.#map.get(key);
+  }
+
+  /** The key must not be in the map: it would keep its place. */
+  append(key: string, value: Value): void {
+    this.#map.set(key, value);
+  }
+
+  delete(key: string): void {
+    this.#map.delete(key);
+    if (this.#first === key) this.#first = undefined;
+  }
+
+  first(): string | undefined {
+    if (this.#map.size === 0) return undefined;
+    this.#first ??= this.#nextKey();
+    return this.#first;
+  }
+
+  /** An iterator that reached the end stays there, also when keys are appended. */
+  #nextKey(): string {
+    const next = this.#keys.next();
+    if (!next.done) return next.value;
+    this.#keys = this.#map.keys();
+    return this.#keys.next().value!;
   }
 }
 
@@ -50,16 +132,11 @@ export type RateLimitState = {
 };
 
 /** The values of the RateLimit headers (draft-ietf-httpapi-ratelimit-headers-06). */
-export function rateLimitState(
-  window: RateWindow,
-  limit: number,
-  lengthMs: number,
-  now: number,
-): RateLimitState {
+export function rateLimitState(window: RateWindow, { max, windowMs }: Limit, now: number): RateLimitState {
   return {
-    remaining: Math.max(0, limit - window.count),
-    resetSeconds: Math.max(1, Math.ceil((window.startedAt + lengthMs - now) / 1000)),
-    exceeded: window.count > limit,
+    remaining: Math.max(0, max - window.count),
+    resetSeconds: Math.max(1, Math.ceil((window.startedAt + windowMs - now) / 1000)),
+    exceeded: window.count > max,
   };
 }
 

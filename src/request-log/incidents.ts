@@ -1,13 +1,14 @@
 import { incidentMail } from '../mail/mail-texts.ts';
 import type { Mailer } from '../mail/mailer.ts';
 import { isPlayground } from '../protocol/application.ts';
+import type { Limit } from '../protocol/rate-window.ts';
 import type { Presentation } from '../store/incidents.ts';
 import type { LogEntry } from '../store/request-log.ts';
 import type { Store } from '../store/store.ts';
 import type { RevokedGrant } from './diagnostics.ts';
 
 /** Per application: a storm of incidents sends one mail. */
-const MAIL_INTERVAL_MS = 3_600_000;
+const MAILS: Limit = { name: 'incident mail', windowMs: 3_600_000, max: 1 };
 
 export type IncidentDependencies = {
   readonly store: Store;
@@ -63,8 +64,8 @@ async function mailOwner(
 ): Promise<void> {
   if (isPlayground(clientId)) return;
   const at = now();
-  const { count } = await store.counters.hit(`incident mail ${clientId}`, MAIL_INTERVAL_MS, at, at);
-  if (count > 1) return;
+  const { count } = await store.counters.hit(MAILS, clientId, at, at);
+  if (count > MAILS.max) return;
   mailer.post('incident', async () => {
     const application = await store.applications.find(clientId);
     const owner = application && (await store.users.find(application.ownerId));

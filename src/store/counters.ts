@@ -1,26 +1,26 @@
-import { type RateWindow, RateWindows } from '../protocol/rate-window.ts';
+import { type Limit, type RateWindow, RateWindows } from '../protocol/rate-window.ts';
 import { batchableUpdate } from './drivers/batchable-statement.ts';
 import type { Driver, RowArray, Value } from './drivers/driver.ts';
 
 export interface CounterStore {
-  /** Counts one more under this key, over all nodes. A window that opens now begins at `opensAt`. */
-  hit(key: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> | RateWindow;
+  /** Counts one more under this key of the limit, over all nodes. A window that opens now begins at `opensAt`. */
+  hit(limit: Limit, key: string, now: number, opensAt: number): Promise<RateWindow> | RateWindow;
   /** Takes one hit back that was counted in advance and turned out not to count. */
-  refund(key: string, windowMs: number): Promise<void> | void;
+  refund(limit: Limit, key: string): Promise<void> | void;
   /** Removes windows that have ended. */
   sweep(limit: number, now: number): Promise<number> | number;
 }
 
-/** Counters in memory, for a single process. */
+/** Counters in memory, for a single process. Each limit has a map of its own: one that is full affects no other. */
 export class MemoryCounters implements CounterStore {
-  readonly #byWindowMs = new Map<number, RateWindows>();
+  readonly #byLimit = new Map<string, RateWindows>();
 
-  hit(key: string, windowMs: number, now: number, opensAt: number): RateWindow {
-    return this.#windows(windowMs).hit(key, now, opensAt);
+  hit(limit: Limit, key: string, now: number, opensAt: number): RateWindow {
+    return this.#windows(limit).hit(key, now, opensAt);
   }
 
-  refund(key: string, windowMs: number): void {
-    this.#windows(windowMs).refund(key);
+  refund(limit: Limit, key: string): void {
+    this.#windows(limit).refund(key);
   }
 
   /** Nothing to do: RateWindows bounds its own memory. */
@@ -28,11 +28,11 @@ export class MemoryCounters implements CounterStore {
     return 0;
   }
 
-  #windows(windowMs: number): RateWindows {
-    let windows = this.#byWindowMs.get(windowMs);
+  #windows(limit: Limit): RateWindows {
+    let windows = this.#byLimit.get(limit.name);
     if (!windows) {
-      windows = new RateWindows(windowMs);
-      this.#byWindowMs.set(windowMs, windows);
+      windows = new RateWindows(limit);
+      this.#byLimit.set(limit.name, windows);
     }
     return windows;
   }
@@ -67,8 +67,7 @@ const SWEEP = `
 /** The row of a window that has just ended is kept: the key's next window will likely reuse it. */
 const ENDED_KEPT_MS = 60_000;
 
-/** Windows of different length are different counters. */
-const keyOf = (name: string, windowMs: number): string => `${windowMs} ${name}`;
+const keyOf = ({ name }: Limit, key: string): string => `${name} ${key}`;
 
 type Hit = {
   readonly key: string;
@@ -92,18 +91,18 @@ export class SharedCounters implements CounterStore {
     this.#driver = driver;
   }
 
-  hit(name: string, windowMs: number, now: number, opensAt: number): Promise<RateWindow> {
+  hit(limit: Limit, name: string, now: number, opensAt: number): Promise<RateWindow> {
     return new Promise((resolve, reject) => {
-      const key = keyOf(name, windowMs);
-      const hit = { key, windowMs, now, opensAt, resolve, reject };
+      const key = keyOf(limit, name);
+      const hit = { key, windowMs: limit.windowMs, now, opensAt, resolve, reject };
       const waiting = this.#waiting.get(key);
       if (waiting) waiting.push(hit);
       else void this.#send([hit]);
     });
   }
 
-  async refund(name: string, windowMs: number): Promise<void> {
-    await this.#driver.write(REFUND, [keyOf(name, windowMs)]);
+  async refund(limit: Limit, key: string): Promise<void> {
+    await this.#driver.write(REFUND, [keyOf(limit, key)]);
   }
 
   async sweep(limit: number, now: number): Promise<number> {

@@ -162,9 +162,9 @@ describe('signing in', () => {
     const known = await visitorOf();
     await known.signIn('/login', 'wrong password');
     const user = await service.app.store.users.find(known.user.id);
-    assert.deepEqual(spy.mock.calls.at(-1)!.arguments, ['wrong password', user!.passwordHash]);
+    assert.deepEqual(spy.mock.calls.at(-1)!.arguments, ['wrong password', user!.passwordHash, '127.0.0.1']);
     await stranger().signIn('/login', 'another password');
-    assert.deepEqual(spy.mock.calls.at(-1)!.arguments, ['another password', undefined]);
+    assert.deepEqual(spy.mock.calls.at(-1)!.arguments, ['another password', undefined, '127.0.0.1']);
     assert.equal(spy.mock.callCount(), 2);
     assert.equal(await spy.mock.calls.at(-1)!.result, false);
   });

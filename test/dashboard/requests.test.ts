@@ -301,8 +301,9 @@ describe('why a request failed', () => {
     assert.match(await reasonOf(await service.revoke(client, 'x')), /More requests came from this network/);
     const spent = await service.createClient({ ownerId: developer.visitor.user.id });
     const { counters } = service.app.store;
+    const limit = { name: 'client', windowMs: MINUTE, max: 30 };
     for (let i = 0; i < 31; i++)
-      await counters.hit(`client ${spent.clientId}`, MINUTE, service.clock.ms, service.clock.ms);
+      await counters.hit(limit, spent.clientId, service.clock.ms, service.clock.ms);
     assert.match(await reasonOf(await service.revoke(spent, 'x')), /more authenticated requests/);
   });
 

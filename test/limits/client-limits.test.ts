@@ -32,3 +32,11 @@ test('used never exceeds the limit, and the window ends after a minute', () => {
   const count = (now: number) => limits.countRequest('app_1', '198.51.100.1', now).used;
   assert.deepEqual([count(0), count(1), count(2), count(MINUTE)], [1, 2, 2, 1]);
 });
+
+test('a counter over its limit outlives a flood of invented ids', () => {
+  const limits = new ClientLimits(new MemoryCounters(), 2);
+  const count = (clientId: string) => limits.countRequest(clientId, '198.51.100.1', 0).exceeded;
+  assert.deepEqual([count('app_1'), count('app_1'), count('app_1')], [false, false, true]);
+  for (let i = 0; i < 100_001; i++) count(`invented ${i}`);
+  assert.equal(count('app_1'), true);
+});

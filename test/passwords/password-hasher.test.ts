@@ -30,10 +30,51 @@ describe('a password', () => {
   });
 });
 
-test('beyond the bounded queue a password is refused at once, and those in it are verified', async () => {
-  const hasher = new PasswordHasher(1, 2);
-  const waiting = [1, 2, 3].map(() => hasher.verify('x', undefined));
-  await assert.rejects(hasher.verify('x', undefined), TemporarilyUnavailable);
-  assert.deepEqual(await Promise.all(waiting), [false, false, false]);
-  assert.equal(await hasher.verify('x', undefined), false);
+describe('the queue', () => {
+  test('is bounded: beyond it a password is refused at once, and those in it are verified', async () => {
+    const hasher = new PasswordHasher(1, 2);
+    const waiting = [1, 2, 3].map(() => hasher.verify('x', undefined));
+    await assert.rejects(hasher.verify('x', undefined), TemporarilyUnavailable);
+    assert.deepEqual(await Promise.all(waiting), [false, false, false]);
+    assert.equal(await hasher.verify('x', undefined), false);
+  });
+
+  /** Resolves with the names in the order in which they were hashed; a refused one has a question mark. */
+  async function order(hasher: PasswordHasher, requests: readonly (readonly [string, string])[]) {
+    const done: string[] = [];
+    const log = (text: string) => void done.push(text);
+    const hashes = requests.map(([name, address]) =>
+      hasher.hash(name, address).then(
+        () => log(name),
+        () => log(`${name}?`),
+      ),
+    );
+    await Promise.all(hashes);
+    return done;
+  }
+
+  test('has a few places per network, and networks take turns', async () => {
+    const flood = Array.from({ length: 8 }, (_, i) => [`a${i}`, `2001:db8:1:${i}::1`] as const);
+    const others = [['b', '192.0.2.1'] as const, ['c', '2001:db8:2::1'] as const];
+    assert.deepEqual(await order(new PasswordHasher(1, 100, 3), [...flood, ...others]), [
+      ...['a4?', 'a5?', 'a6?', 'a7?'],
+      ...['a0', 'a1', 'b', 'c', 'a2', 'a3'],
+    ]);
+  });
+
+  test('that is full gives a place of the largest network to another one', async () => {
+    const of = (name: string, address: string) => [name, address] as const;
+    const requests = [
+      ...[of('a0', '192.0.2.1'), of('a1', '192.0.2.1'), of('a2', '192.0.2.1'), of('b1', '192.0.2.2')],
+      ...[of('c1', '192.0.2.3'), of('d1', '192.0.2.4')],
+    ];
+    assert.deepEqual(await order(new PasswordHasher(1, 3, 3), requests), [
+      'd1?',
+      'a2?',
+      'a0',
+      'a1',
+      'b1',
+      'c1',
+    ]);
+  });
 });

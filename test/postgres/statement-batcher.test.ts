@@ -32,7 +32,7 @@ async function batchableStatements(): Promise<BatchableStatement[]> {
   await grants.rotate({ ...request, ...times });
   await grants.revoke(ref, 'c', 1);
   await grants.readAccess(ref);
-  await new SharedCounters(driver).hit('key', 60_000, 1, 1);
+  await new SharedCounters(driver).hit({ name: 'test', windowMs: 60_000, max: 1 }, 'key', 1, 1);
   assert.equal(run.length, 5);
   return run;
 }

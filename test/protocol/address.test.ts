@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { network } from '../../src/protocol/address.ts';
+import { network, site } from '../../src/protocol/address.ts';
 
 test('an IPv4 address is its own network', () => {
   assert.equal(network('192.0.2.1'), '192.0.2.1');
@@ -58,4 +58,18 @@ test('leading zeros and capital letters make no difference', () => {
 
 test('text that is not an address stays unchanged', () => {
   for (const text of ['', 'unknown', 'unix:', '_hidden', '1.2.3', ':::']) assert.equal(network(text), text);
+});
+
+test('text that is not an address is not kept whole', () => {
+  assert.equal(network('x'.repeat(9000)).length, 45);
+  assert.equal(network(`fe80::1%${'x'.repeat(9000)}`), 'fe80:0:0:0::/64');
+});
+
+test('the site of an IPv6 address is its /48; an IPv4 address has none', () => {
+  assert.equal(site('2001:db8:1:2::1'), '2001:db8:1::/48');
+  assert.equal(site('2001:db8:1:ffff::1'), site('2001:0DB8:1::'));
+  assert.notEqual(site('2001:db8:2::1'), site('2001:db8:1::1'));
+  assert.equal(site('::1'), '0:0:0::/48');
+  for (const address of ['192.0.2.1', '::ffff:192.0.2.1', 'unknown', ''])
+    assert.equal(site(address), undefined);
 });

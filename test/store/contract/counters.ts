@@ -3,10 +3,13 @@ import { test } from 'node:test';
 import { newId } from '../../../src/protocol/credentials.ts';
 import { database, HOUR, MINUTE, NOW, type Opened } from './fixtures.ts';
 
+const LIMIT = { name: 'test', windowMs: MINUTE, max: 30 };
+const OTHER_LIMIT = { name: 'other', windowMs: HOUR, max: 30 };
+
 export function counterContract(open: () => Promise<Opened>): void {
   const db = database(open);
   const hit = async (key: string, now: number, opensAt = now) => {
-    const { startedAt, count } = await db.store.counters.hit(key, MINUTE, now, opensAt);
+    const { startedAt, count } = await db.store.counters.hit(LIMIT, key, now, opensAt);
     return [startedAt, count];
   };
 
@@ -24,22 +27,22 @@ export function counterContract(open: () => Promise<Opened>): void {
     assert.deepEqual(await hit(key, NOW + MINUTE, NOW + MINUTE), [NOW + MINUTE, 1]);
   });
 
-  test('different keys and windows of different length are separate counters', async () => {
+  test('different keys and different limits are separate counters', async () => {
     const key = newId();
     await hit(key, NOW);
     assert.deepEqual(await hit(`${key}x`, NOW), [NOW, 1]);
-    assert.equal((await db.store.counters.hit(key, HOUR, NOW, NOW)).count, 1);
+    assert.equal((await db.store.counters.hit(OTHER_LIMIT, key, NOW, NOW)).count, 1);
   });
 
   test('a refund takes back one hit and never goes below zero', async () => {
     const key = newId();
     await hit(key, NOW);
     await hit(key, NOW);
-    await db.store.counters.refund(key, MINUTE);
+    await db.store.counters.refund(LIMIT, key);
     assert.deepEqual(await hit(key, NOW), [NOW, 2]);
-    for (let n = 0; n < 5; n++) await db.store.counters.refund(key, MINUTE);
+    for (let n = 0; n < 5; n++) await db.store.counters.refund(LIMIT, key);
     assert.deepEqual(await hit(key, NOW), [NOW, 1]);
-    await db.store.counters.refund(newId(), MINUTE);
+    await db.store.counters.refund(LIMIT, newId());
   });
 
   test('concurrent hits are all counted', async () => {
