@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import { distribution, PLACEMENTS } from '../../src/store/citus.ts';
 import { allMigrations, sqlFor } from '../../src/store/migrations.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -12,6 +12,8 @@ describe('the schema on a Citus cluster', () => {
   let url: string;
   before(async () => {
     server = await TestPostgres.start();
+  });
+  beforeEach(async () => {
     url = await server.createDatabase();
     const store = openStore(url, { connections: 1 });
     await store.migrate();
