@@ -3,7 +3,9 @@ import type { Config } from './config.ts';
 import type { Keys } from './keys/keyring.ts';
 import { ClientLimits } from './limits/client-limits.ts';
 import { Mailer } from './mail/mailer.ts';
+import { ClockGuard } from './observability/clock-guard.ts';
 import type { Observers } from './observability/observers.ts';
+import { ServiceHealth } from './observability/service-health.ts';
 import { PasswordHasher } from './passwords/password-hasher.ts';
 import { RequestLog } from './request-log/request-log.ts';
 import type { Store } from './store/store.ts';
@@ -26,16 +28,21 @@ export type App = AppParts & {
   readonly mailer: Mailer;
   readonly clientLimits: ClientLimits;
   readonly requestLog: RequestLog;
+  readonly clock: ClockGuard;
+  readonly health: ServiceHealth;
 };
 
 export function createApp(parts: AppParts): App {
   const { config, store, now, log, metrics } = parts;
   const mailer = new Mailer(config, log);
+  const clock = new ClockGuard({ reference: store.clock, now, log, metrics });
   return {
     ...parts,
     passwords: new PasswordHasher(),
     mailer,
     clientLimits: new ClientLimits(store.counters, config.rateLimit),
     requestLog: new RequestLog({ store, mailer, baseUrl: config.baseUrl, now, metrics }),
+    clock,
+    health: new ServiceHealth({ store, clock, log }),
   };
 }

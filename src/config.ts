@@ -28,6 +28,8 @@ export type Config = {
   readonly appCreationLimit: number;
   /** 1: trust the last address in X-Forwarded-For; text: trust proxies with these addresses, separated by commas. */
   readonly trustProxy: false | 1 | string;
+  /** How long a stopping service still accepts requests, while /health is 503. */
+  readonly drainDelayMs: number;
   /** Undefined: mail is written to the outbox in the data folder. */
   readonly smtpUrl: string | undefined;
   readonly mailFrom: string;
@@ -74,6 +76,7 @@ export function readConfig(env: Environment): Config {
 
   const dataDir = resolve(text('POSTERN_DATA_DIR') ?? 'data');
   const port = integer('POSTERN_PORT', 3000, 0, 65_535);
+  const trusted = trustProxy(text('POSTERN_TRUST_PROXY'), faults);
   const config: Config = {
     host: text('POSTERN_HOST') ?? '127.0.0.1',
     port,
@@ -91,7 +94,9 @@ export function readConfig(env: Environment): Config {
     refreshTokenTtlMs: integer('POSTERN_REFRESH_TOKEN_TTL', 2_592_000, 1, YEAR_SECONDS) * 1000,
     rateLimit: integer('POSTERN_RATE_LIMIT', 30, 1, 1_000_000_000),
     appCreationLimit: integer('POSTERN_APP_CREATION_LIMIT', 20, 1, 1_000_000_000),
-    trustProxy: trustProxy(text('POSTERN_TRUST_PROXY'), faults),
+    trustProxy: trusted,
+    // A load balancer needs time to notice; without a proxy nobody would.
+    drainDelayMs: integer('POSTERN_DRAIN_DELAY', trusted === false ? 0 : 5, 0, 600) * 1000,
     smtpUrl: smtpUrl(text('POSTERN_SMTP_URL'), faults),
     mailFrom: mailFrom(text('POSTERN_MAIL_FROM'), text('POSTERN_BASE_URL'), faults),
     logLevel: logLevel(text('POSTERN_LOG_LEVEL') ?? 'info', faults),

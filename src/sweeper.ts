@@ -26,6 +26,7 @@ export class Sweeper {
   #timer: NodeJS.Timeout | undefined;
   #step: Promise<unknown> = Promise.resolve();
   readonly #holder = newId();
+  /** By the monotonic clock of this process. */
   #leasedUntil = 0;
   #renewAt = 0;
 
@@ -49,23 +50,33 @@ export class Sweeper {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     await this.#step;
-    if (this.#leasedUntil > 0) await this.#app.store.leases.release(LEASE, this.#holder).catch(() => {});
+    await this.#release().catch(() => {});
   }
 
+  /** A clock that cannot be trusted takes no lease and deletes nothing: it is compared before every step. */
   async #stepIfLeased(): Promise<void> {
-    if (await this.#holdsLease(this.#app.now())) await this.step();
+    const elapsed = performance.now();
+    if (elapsed < this.#renewAt && elapsed >= this.#leasedUntil) return;
+    const now = await this.#app.clock.trustedNow();
+    if (now === undefined) return this.#release();
+    if (elapsed >= this.#renewAt) await this.#takeLease(now, elapsed);
+    if (elapsed < this.#leasedUntil) await this.step(now);
   }
 
   /** Renews the lease well before it expires; if another process holds it, tries no more often than that. */
-  async #holdsLease(now: number): Promise<boolean> {
-    if (now >= this.#renewAt) {
-      const until = now + LEASE_MS;
-      const leased = await this.#app.store.leases.take(LEASE, this.#holder, until, now);
-      this.#leasedUntil = leased ? until : 0;
-      this.#renewAt = now + LEASE_MS / 3;
-      if (!leased) this.#forgetCount();
-    }
-    return now < this.#leasedUntil;
+  async #takeLease(now: number, elapsed: number): Promise<void> {
+    const leased = await this.#app.store.leases.take(LEASE, this.#holder, LEASE_MS, now);
+    this.#leasedUntil = leased ? elapsed + LEASE_MS : 0;
+    this.#renewAt = elapsed + LEASE_MS / 3;
+    if (!leased) this.#forgetCount();
+  }
+
+  async #release(): Promise<void> {
+    if (this.#leasedUntil === 0) return;
+    this.#leasedUntil = 0;
+    this.#renewAt = 0;
+    this.#forgetCount();
+    await this.#app.store.leases.release(LEASE, this.#holder);
   }
 
   /** Another process sweeps and counts now: this one's count would only become outdated. */
@@ -76,9 +87,8 @@ export class Sweeper {
   }
 
   /** Returns true if this step completed a pass over all grants. */
-  async step(): Promise<boolean> {
+  async step(now = this.#app.now()): Promise<boolean> {
     const { store, config } = this.#app;
-    const now = this.#app.now();
     // An access token may outlive the refresh token of its grant (if the settings say so), and a consent form
     // that is submitted twice must find the grant that it created, even if the code expired.
     const expiredBefore = now - Math.max(config.accessTokenTtlMs, CONSENT_TTL_MS);

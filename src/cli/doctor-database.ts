@@ -4,14 +4,16 @@ import { loadSecret, secretExists } from '../keys/secret-file.ts';
 import { matchesFingerprint } from '../keys/secret-fingerprint.ts';
 import type { Driver, Migration, Row } from '../store/drivers/driver.ts';
 import { openDriver } from '../store/drivers/open-driver.ts';
+import { SqlGrants } from '../store/grants.ts';
 import { allMigrations, missingMigrations, SchemaMismatch, SELECT_MIGRATIONS } from '../store/migrations.ts';
+import { LastRunClock } from '../store/reference-clock.ts';
 import { SqlSecretFingerprint } from '../store/secret-fingerprint.ts';
 import { explainDatabaseError, sqlitePath } from './database.ts';
 import { type Finding, fault, ok, warning } from './doctor-check.ts';
 
 const MIN_POSTGRES_VERSION = 14;
 const TIMEOUT_MS = 3_000;
-/** Clocks further apart make tokens expire early or late, and rate windows differ between nodes. */
+/** Easily kept by a time service. Nodes tolerate more (reference-clock.ts). */
 const MAX_CLOCK_SKEW_MS = 1_000;
 
 /** Read-only: not even the schema is updated. */
@@ -23,7 +25,13 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
     driver = openDriver(config.databaseUrl, { connections: 1, timeoutMs: TIMEOUT_MS });
     const engine = isPostgres(config.databaseUrl) ? await postgres(driver, config) : await sqlite(driver);
     const { findings, current } = await schema(driver);
-    return [...engine, ...findings, ...(current ? await secret(driver, config) : [])];
+    if (!current) return [...engine, ...findings];
+    return [
+      ...engine,
+      ...findings,
+      ...(path ? [await lastRun(driver)] : []),
+      ...(await secret(driver, config)),
+    ];
   } catch (error) {
     const { message } = explainDatabaseError(error, config) as Error;
     return [fault(message, 'Nothing works without the database: fix this first.')];
@@ -90,6 +98,19 @@ function clockSkew(before: number, databaseTime: number, after: number): Finding
   return fault(
     `The clocks of this machine and the database differ by ${(skewMs / 1000).toFixed(1)} seconds.`,
     'Run a time service (chrony, systemd-timesyncd) on both.',
+  );
+}
+
+/** With SQLite there is no other clock to compare with. */
+async function lastRun(driver: Driver): Promise<Finding> {
+  const { trusted, aheadMs } = await new LastRunClock(driver, new SqlGrants(driver)).compare(Date.now);
+  if (trusted) return ok('The clock goes on from when the service last ran.');
+  const days = Math.abs(aheadMs / (24 * 3600_000)).toFixed(aheadMs < 0 ? 1 : 0);
+  return fault(
+    aheadMs > 0
+      ? `The service last ran ${days} days ago, by this clock: it deletes nothing and /health is 503.`
+      : `The service last ran ${days} days from now, by this clock: it deletes nothing and /health is 503.`,
+    'If the clock is wrong, correct it. If it is right: bin/postern confirm-clock',
   );
 }
 

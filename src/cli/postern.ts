@@ -23,6 +23,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommands>>> = {
   keys: async () => (await import('./keys.ts')).addKeysCommands,
   transfer: async () => (await import('./transfer.ts')).addTransferCommand,
   restored: async () => (await import('./restored.ts')).addRestoredCommand,
+  'confirm-clock': async () => (await import('./confirm-clock.ts')).addConfirmClockCommand,
   doctor: async () => (await import('./doctor.ts')).addDoctorCommand,
 };
 

@@ -39,6 +39,8 @@ function restored({ yes }: { yes?: boolean }): Promise<Result> {
     const grants = await revokeGrants(store);
     const sessions = await removeAll(store.sessions);
     const mailLinks = (await removeAll(store.mailLinks)) + (await removeAll(store.signUps));
+    // The backup is old: that the service did not run since then says nothing about the clock.
+    await store.clock.record(Date.now());
     return {
       text:
         `Revoked ${grants} grants; ended ${sessions} browser sessions and ${mailLinks} mailed links. ${age}\n` +

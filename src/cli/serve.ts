@@ -57,7 +57,9 @@ async function serve(config: Config, count: number): Promise<void> {
   // Reports a problem with the database or the secret once, and not from every worker.
   await openAtStart(config, {}, (store) => store.close());
   await serveWorkerMetrics(config);
-  superviseWorkers(count, DRAIN_TIMEOUT_MS + WORKER_EXIT_MS, () => greet(config, false));
+  superviseWorkers(count, config.drainDelayMs + DRAIN_TIMEOUT_MS + WORKER_EXIT_MS, () =>
+    greet(config, false),
+  );
 }
 
 async function serveHere(config: Config): Promise<void> {
@@ -113,9 +115,11 @@ async function run(app: App, keys: Keyring): Promise<void> {
   const flushTimer = setInterval(() => log.flush(), LOG_FLUSH_INTERVAL_MS).unref();
 
   let stopping = false;
-  const stop = async () => {
+  const stop = async (drainDelayMs: number) => {
     if (stopping) return;
     stopping = true;
+    app.health.draining = true;
+    await server.drain(drainDelayMs);
     // Requests in progress are completed; connections that are still open after that are dropped.
     setTimeout(() => process.exit(0), DRAIN_TIMEOUT_MS).unref();
     clearInterval(flushTimer);
@@ -128,8 +132,9 @@ async function run(app: App, keys: Keyring): Promise<void> {
     await app.tracer?.stop();
     log.flush(() => process.exit(0));
   };
-  process.once('SIGTERM', stop);
-  process.once('SIGINT', stop);
+  process.once('SIGTERM', () => stop(config.drainDelayMs));
+  // Ctrl+C: somebody waits.
+  process.once('SIGINT', () => stop(0));
 }
 
 /** On standard error, for people; the log on standard output is for machines. */

@@ -38,6 +38,7 @@ export class PosternServer {
   readonly #log: App['log'];
   readonly #addressOf: (raw: IncomingMessage) => string;
   readonly http: Server;
+  /** Every response closes its connection, so that a proxy opens the next one elsewhere. */
   #closing = false;
   /** Completely received requests: those of one event-loop turn are handled in one batch (decision 007). */
   readonly #received = new Batch<Exchange>(
@@ -66,6 +67,15 @@ export class PosternServer {
 
   get port(): number {
     return (this.http.address() as AddressInfo).port;
+  }
+
+  /**
+   * Goes on serving for a while, while /health tells load balancers to go elsewhere. Without that, requests that a proxy
+   * sends at the very moment of closing fail.
+   */
+  async drain(delayMs: number): Promise<void> {
+    this.#closing = true;
+    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
   }
 
   /** Accepts no new connections, finishes the requests under way and flushes the logs. */

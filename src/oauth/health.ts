@@ -1,13 +1,10 @@
 import type { App } from '../app.ts';
 import { errorResponse, type HttpResponse, jsonResponse } from '../http/response.ts';
 
-/** GET /health: 200 while requests can be served, which needs the database. */
+/** GET /health: 200 while requests can be served, which needs a database that can be written and a clock that is right. */
 export async function health(app: App): Promise<HttpResponse> {
-  try {
-    await app.store.ping();
-    return jsonResponse('{"status":"ok"}');
-  } catch (error) {
-    app.log.error({ err: error }, 'the database does not respond');
-    return errorResponse('temporarily_unavailable', { reason: 'database_unavailable' });
-  }
+  const problem = await app.health.check();
+  return problem
+    ? errorResponse('temporarily_unavailable', { reason: problem })
+    : jsonResponse('{"status":"ok"}');
 }

@@ -67,6 +67,13 @@ export class Metrics {
     aggregator: 'max',
   });
   #liveGrantsKnown = false;
+  readonly #clockSkew = new Gauge({
+    name: 'postern_clock_skew_seconds',
+    help: "This machine's clock minus the database's.",
+    registers: [],
+    aggregator: 'max',
+  });
+  #clockSkewKnown = false;
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
@@ -118,6 +125,13 @@ export class Metrics {
     if (!this.#liveGrantsKnown) this.#registry.registerMetric(this.#liveGrants);
     this.#liveGrantsKnown = true;
     this.#liveGrants.set(live);
+  }
+
+  /** Only with a database that has a clock of its own. */
+  clockCompared(aheadSeconds: number): void {
+    if (!this.#clockSkewKnown) this.#registry.registerMetric(this.#clockSkew);
+    this.#clockSkewKnown = true;
+    this.#clockSkew.set(aheadSeconds);
   }
 
   logEntriesDropped(count: number): void {

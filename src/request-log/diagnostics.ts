@@ -1,3 +1,4 @@
+import type { HealthProblem } from '../observability/service-health.ts';
 import type { GrantRef } from '../protocol/credentials.ts';
 import type { Failure, SuccessReason } from '../protocol/failure-reason.ts';
 
@@ -49,7 +50,7 @@ export type AccessLogReason =
   | 'application_disabled'
   | 'not_a_resource_server'
   | 'rate_limited_address'
-  | 'database_unavailable'
+  | HealthProblem
   // ---- pages
   | 'csrf_token'
   | 'dead_link'

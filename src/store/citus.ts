@@ -32,6 +32,7 @@ export const PLACEMENTS: Readonly<Record<string, Placement>> = {
   signing_keys: { placement: 'everywhere' },
   secret_fingerprint: { placement: 'everywhere' },
   leases: { placement: 'everywhere' },
+  heartbeats: { placement: 'everywhere' },
   migrations: { placement: 'local' },
 };
 

@@ -9,6 +9,7 @@ import { SqlLeases } from './leases.ts';
 import { SqlMailLinks } from './mail-links.ts';
 import { allMigrations } from './migrations.ts';
 import { SqlOwnedApplications } from './owned-applications.ts';
+import { DatabaseClock, LastRunClock, type ReferenceClock } from './reference-clock.ts';
 import { SqlRequestLog } from './request-log.ts';
 import { SqlResourceServers } from './resource-servers.ts';
 import { SqlRetiredSecrets } from './retired-secrets.ts';
@@ -46,10 +47,11 @@ export type Store = {
   readonly signingKeys: SqlSigningKeys;
   readonly secretFingerprint: SqlSecretFingerprint;
   readonly leases: SqlLeases;
+  readonly clock: ReferenceClock;
   /** Applies the missing migrations and returns their names. */
   migrate(): Promise<string[]>;
-  /** Resolves when the database responds. */
-  ping(): Promise<void>;
+  /** Resolves when the database accepts writes. */
+  checkWritable(): Promise<void>;
   close(): Promise<void>;
 };
 
@@ -61,9 +63,10 @@ export function openStore(url: string, { observe, ...options }: StoreOptions = {
   const driver = observe ? observedDriver(plain, observe) : plain;
   const users = new SqlUsers(driver);
   const applications = new SqlApplications(driver);
+  const grants = new SqlGrants(driver);
   return {
     engine: driver.engine,
-    grants: new SqlGrants(driver),
+    grants,
     revokedAccessTokens: new SqlRevokedAccessTokens(driver),
     applications,
     ownedApplications: (ownerId) => new SqlOwnedApplications(driver, applications, ownerId),
@@ -82,8 +85,9 @@ export function openStore(url: string, { observe, ...options }: StoreOptions = {
     signingKeys: new SqlSigningKeys(driver),
     secretFingerprint: new SqlSecretFingerprint(driver),
     leases: new SqlLeases(driver),
+    clock: driver.engine === 'postgres' ? new DatabaseClock(driver) : new LastRunClock(driver, grants),
     migrate: () => driver.migrate(allMigrations()),
-    ping: async () => void (await driver.read('SELECT 1 AS one')),
+    checkWritable: async () => void (await driver.write(driver.writeProbe)),
     close: async () => {
       await applications.close();
       await driver.close();

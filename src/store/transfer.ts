@@ -6,7 +6,7 @@ import { newClient } from './drivers/postgres-client.ts';
 
 const BATCH_SIZE = 2_000;
 /** State of one running database, not data. */
-const NOT_COPIED = new Set(['migrations', 'leases', 'rate_windows']);
+const NOT_COPIED = new Set(['migrations', 'leases', 'heartbeats', 'rate_windows']);
 
 export type TransferredTable = { readonly table: string; readonly rows: number; readonly checksum: string };
 type TransferProgress = (step: 'copy' | 'verify', table: string, rows: number, totalRows: number) => void;

@@ -20,6 +20,7 @@ async function everything(): Promise<Samples> {
   metrics.grantRevoked('code_replay');
   metrics.databaseCompleted('read', 1);
   metrics.grantsCounted(1);
+  metrics.clockCompared(1);
   metrics.logEntriesDropped(1);
   return new Samples(await metrics.text());
 }

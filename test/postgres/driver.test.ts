@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import pg from 'pg';
 import { batchableUpdate } from '../../src/store/drivers/batchable-statement.ts';
@@ -9,7 +10,7 @@ import {
   StatementRefused,
 } from '../../src/store/drivers/driver.ts';
 import { PostgresDriver } from '../../src/store/drivers/postgres.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, eventuallySucceeds } from '../support/eventually.ts';
 import { query } from '../support/postgres-database.ts';
 import { freePort, TestPostgres } from '../support/postgres-server.ts';
 import { BreakingProxy } from './proxy.ts';
@@ -263,6 +264,27 @@ describe('the PostgreSQL driver', () => {
     await assert.rejects(another.read('SELECT 1'), DatabaseUnavailable);
     assert.deepEqual(await another.read('SELECT 1 AS one'), [{ one: 1 }]);
     await another.close();
+  });
+
+  test('connections that were opened while the database was read-only are replaced once it can be written', async () => {
+    const name = new URL(url).pathname.slice(1);
+    const readOnly = (value: 'on' | 'off') =>
+      query(server.url(), `ALTER DATABASE ${name} SET default_transaction_read_only = ${value}`);
+    await readOnly('on');
+    const another = new PostgresDriver(url, { connections: 4, timeoutMs: TIMEOUT_MS });
+    const write = () => another.write(INSERT, [randomUUID(), 1]);
+    try {
+      await Promise.all(Array.from({ length: 12 }, () => assert.rejects(write(), DatabaseUnavailable)));
+      assert.deepEqual(await another.read('SELECT 1 AS one'), [{ one: 1 }], 'it can still be read');
+      await readOnly('off');
+      await eventuallySucceeds(write, 2_000);
+      // Not one of them is left behind.
+      await eventuallySucceeds(() => Promise.all(Array.from({ length: 40 }, write)), 2_000);
+      await Promise.all(Array.from({ length: 40 }, write));
+    } finally {
+      await readOnly('off');
+      await another.close();
+    }
   });
 
   test('an unreachable server is reported in time', async () => {

@@ -5,7 +5,7 @@ import { openStore } from '../../src/store/store.ts';
 import { withinASecond } from '../support/eventually.ts';
 import { query } from '../support/postgres-database.ts';
 import { TestPostgres } from '../support/postgres-server.ts';
-import { type Reply, Service, type TestClient, type Tokens } from '../support/service.ts';
+import { DAY, type Reply, Service, type TestClient, type Tokens } from '../support/service.ts';
 import { issueCode } from './load.ts';
 import { BreakingProxy } from './proxy.ts';
 
@@ -119,15 +119,18 @@ describe('two nodes, one database', () => {
   test('one process at a time has a lease', async () => {
     const [a, b] = [nodes[0].app.store.leases, nodes[1].app.store.leases];
     const race = newId();
-    const both = await Promise.all([a.take(race, 'a', 200, 100), b.take(race, 'b', 200, 100)]);
+    const both = await Promise.all([a.take(race, 'a', 100, 100), b.take(race, 'b', 100, 100)]);
     assert.deepEqual(both.toSorted(), [false, true]);
     const name = newId();
-    assert.equal(await a.take(name, 'a', 200, 100), true);
-    assert.equal(await a.take(name, 'a', 300, 150), true);
-    assert.equal(await b.take(name, 'b', 400, 299), false);
-    assert.equal(await b.take(name, 'b', 400, 300), true);
+    assert.equal(await a.take(name, 'a', 100, 100), true);
+    assert.equal(await a.take(name, 'a', 150, 150), true);
+    assert.equal(await b.take(name, 'b', 100, 299), false);
+    assert.equal(await b.take(name, 'b', 100, 300), true);
     await b.release(name, 'b');
-    assert.equal(await a.take(name, 'a', 500, 310), true);
+    assert.equal(await a.take(name, 'a', 100, 310), true);
+    // Taken by a clock that was days ahead, and never released.
+    assert.equal(await a.take(name, 'a', 100, 40 * DAY), true);
+    assert.equal(await b.take(name, 'b', 100, 320), true);
   });
 });
 

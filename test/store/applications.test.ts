@@ -18,6 +18,7 @@ const row = (name: string): Row => ({
 /** A database that responds when the test calls `answer`. */
 class SlowDriver implements Driver {
   readonly engine = 'postgres';
+  readonly writeProbe = '';
   name = 'as it was';
   reads = 0;
   readonly waiting: (() => void)[] = [];

@@ -32,8 +32,16 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
+/** Settings of a process whose clock is off. */
+export const clockAhead = (ms: number): Record<string, string> => ({
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`const real = Date.now; Date.now = () => real() + ${ms};`)}`,
+});
+
 /** Output and exit code of a command. */
 type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
+
+/** Makes writes fail that would make a file larger than this, as on a full disk. */
+type Limits = { readonly maxFileBlocks?: number };
 
 /** One run of the real bin/postern. Its environment contains only PATH and the given settings. */
 export class Command {
@@ -42,10 +50,12 @@ export class Command {
   stdout = '';
   stderr = '';
 
-  constructor(args: readonly string[], settings: Record<string, string>, input = '') {
+  constructor(args: readonly string[], settings: Record<string, string>, input = '', limits: Limits = {}) {
     assert.ok(!over, 'the tests of this file have finished');
     const env = { PATH: process.env.PATH, ...settings };
-    this.child = spawn(COMMAND, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    const { maxFileBlocks = 'unlimited' } = limits;
+    const limited = ['-c', `ulimit -f ${maxFileBlocks} && exec "$0" "$@"`, COMMAND, ...args];
+    this.child = spawn('sh', limited, { env, stdio: ['pipe', 'pipe', 'pipe'] });
     running.add(this.child);
     this.child.stdin!.on('error', () => {});
     this.child.stdin!.end(input);
@@ -121,10 +131,10 @@ export class PosternProcess extends PosternClient {
     this.port = port;
   }
 
-  static async start(settings: Record<string, string>): Promise<PosternProcess> {
+  static async start(settings: Record<string, string>, limits: Limits = {}): Promise<PosternProcess> {
     for (let attempt = 1; ; attempt++) {
       const port = await freePort();
-      const command = new Command(['serve'], { POSTERN_PORT: String(port), ...settings });
+      const command = new Command(['serve'], { POSTERN_PORT: String(port), ...settings }, '', limits);
       if (await isListening(command)) return new PosternProcess(command, port);
       const { code, stderr } = await command.end();
       // Another process may have taken the port in the meantime.

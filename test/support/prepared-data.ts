@@ -136,12 +136,13 @@ export class PreparedData {
 /** Runs the work against a new process with a prepared data folder, and removes both. */
 export async function withPostern(
   work: (prepared: PreparedData, postern: PosternProcess) => Promise<void>,
+  settings: Record<string, string> = {},
 ): Promise<void> {
   const folder = newFolder();
   let postern: PosternProcess | undefined;
   try {
     const prepared = await PreparedData.in(folder);
-    postern = await PosternProcess.start(prepared.settings);
+    postern = await PosternProcess.start({ ...prepared.settings, ...settings });
     await work(prepared, postern);
   } finally {
     await postern?.kill();

@@ -16,6 +16,7 @@ import { newClientSecret } from '../../src/protocol/client-secret.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { parseScope } from '../../src/protocol/scope.ts';
 import { routing } from '../../src/routes.ts';
+import type { ReferenceClock } from '../../src/store/reference-clock.ts';
 import { openStore } from '../../src/store/store.ts';
 import {
   allowConnections,
@@ -25,6 +26,13 @@ import {
   query,
   refuseConnections,
 } from './postgres-database.ts';
+
+/** A reference for a test with a time of its own. */
+export const agreeingClock: ReferenceClock = {
+  kind: 'database',
+  compare: async () => ({ trusted: true, aheadMs: 0 }),
+  record: async () => {},
+};
 
 /** A clock that the test moves. It starts at a round time, so that limits are easy to calculate. */
 class Clock {
@@ -110,7 +118,9 @@ export class Service {
     await store.migrate();
     const keys = new Keyring(config.secret!, Number.POSITIVE_INFINITY);
     const now = () => clock.ms;
-    const app = createApp({ ...observers, config, store, keys, now, log, logDestination });
+    // The test moves its clock; a database server does not follow.
+    const clocked = store.clock.kind === 'database' ? { ...store, clock: agreeingClock } : store;
+    const app = createApp({ ...observers, config, store: clocked, keys, now, log, logDestination });
     const http = new PosternServer(app, routing());
     await http.listen('127.0.0.1', settings.POSTERN_PORT ? config.port : 0);
     return new Service(clock, app, `http://127.0.0.1:${http.port}`, folder, logged, http, ownDatabase);

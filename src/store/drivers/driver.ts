@@ -20,6 +20,8 @@ export interface Driver {
   runBatched(statement: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined>;
   /** Runs several statements, all or none. */
   transaction(statements: readonly Statement[]): Promise<Row[][]>;
+  /** A write of no consequence, to see whether the database accepts any. */
+  readonly writeProbe: string;
   /** Applies the missing migrations and returns their names. */
   migrate(migrations: readonly Migration[]): Promise<string[]>;
   /** Statements that a change of `subject` adds to its transaction; none where the engine itself notifies others. */
@@ -28,6 +30,10 @@ export interface Driver {
   onExternalChange(listener: (subject?: string) => void): void;
   close(): Promise<void>;
 }
+
+export const HEARTBEAT = `
+  INSERT INTO heartbeats (name, at) VALUES ('health', 1)
+  ON CONFLICT (name) DO UPDATE SET at = heartbeats.at + 1`;
 
 export type Migration = {
   readonly name: string;

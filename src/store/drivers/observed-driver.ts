@@ -20,6 +20,9 @@ export function observedDriver(driver: Driver, observe: Observe): Driver {
   return {
     engine: driver.engine,
     notifyStatements: (subject) => driver.notifyStatements(subject),
+    get writeProbe() {
+      return driver.writeProbe;
+    },
     read: (sql, values) => observed('read', () => driver.read(sql, values)),
     write: (sql, values) => observed('write', () => driver.write(sql, values)),
     runBatched: (statement, values) =>

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { DatabaseUnavailable, OutcomeUnknown, type Statement, type Value } from './driver.ts';
 import { destroy } from './postgres-client.ts';
-import { isConnectionFailure, isStalePlan } from './postgres-errors.ts';
+import { isConnectionFailure, isReadOnly, isStalePlan } from './postgres-errors.ts';
 
 /** One statement, or several as a transaction. */
 export type Job = {
@@ -28,6 +28,9 @@ type Owner = {
  * slow statement delays few others.
  */
 export const MAX_PIPELINED = 4;
+
+/** A new connection that is read-only as well is not replaced at once: the database itself is. */
+const MIN_READ_ONLY_AGE_MS = 250;
 
 const BEGIN = { text: 'BEGIN' };
 const COMMIT = { text: 'COMMIT' };
@@ -56,6 +59,7 @@ export class Connection {
   readonly #owner: Owner;
   /** In the order they were sent, which is the order of the responses. */
   readonly #sent: Job[] = [];
+  readonly #openedAt = performance.now();
   #gone = false;
   /** Takes no further jobs, and closes when those it has are finished. */
   #retiring = false;
@@ -122,7 +126,12 @@ export class Connection {
       // Refused before it ran: the schema changed under a prepared statement. A new connection prepares it again.
       this.#retiring = true;
       this.#owner.onRetry(job);
-    } else job.reject(failure);
+    } else {
+      job.reject(failure);
+      // After a failover this server stays a replica, or the session read-only, though the database can be written.
+      if (isReadOnly(failure) && performance.now() - this.#openedAt >= MIN_READ_ONLY_AGE_MS)
+        this.#retiring = true;
+    }
     if (this.#retiring && this.#sent.length === 0) this.destroy();
     this.#owner.onFree();
   }

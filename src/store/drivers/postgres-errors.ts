@@ -34,6 +34,8 @@ export function isConnectionFailure(error: Error): boolean {
   return !SQLSTATE.test(code) || /^(08|25P03|57P0[1-5])/.test(code);
 }
 
+export const isReadOnly = (error: Error): boolean => codeOf(error) === '25006';
+
 export const isStalePlan = (error: Error): boolean =>
   codeOf(error) === '26000' || (codeOf(error) === '0A000' && /cached plan/.test(error.message));
 

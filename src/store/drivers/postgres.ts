@@ -1,5 +1,13 @@
 import type { BatchableStatement } from './batchable-statement.ts';
-import type { Driver, Migration, Row, RowArray, Statement, Value } from './driver.ts';
+import {
+  type Driver,
+  HEARTBEAT,
+  type Migration,
+  type Row,
+  type RowArray,
+  type Statement,
+  type Value,
+} from './driver.ts';
 import { newClient } from './postgres-client.ts';
 import { translate } from './postgres-errors.ts';
 import { Listener } from './postgres-listener.ts';
@@ -18,6 +26,14 @@ export type PostgresOptions = {
 /** PostgreSQL, or a database that speaks its protocol. Several nodes may use one database. */
 export class PostgresDriver implements Driver {
   readonly engine = 'postgres';
+  /**
+   * On Citus it stays on the server that this node is connected to: a write to a reference table needs all of them, and
+   * a worker that is down must not make every node unhealthy.
+   */
+  get writeProbe(): string {
+    return this.#isCitus ? `SELECT pg_logical_emit_message(true, 'postern', 'health') AS lsn` : HEARTBEAT;
+  }
+  #isCitus = false;
   readonly #url: string;
   readonly #pool: PipelinedPool;
   readonly #batcher: StatementBatcher;
@@ -57,7 +73,8 @@ export class PostgresDriver implements Driver {
       const applied = await applyMigrations(client, migrations);
       // On Citus, one statement over the rows of many users would go to many shards.
       const citus = await client.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
-      this.#batcher.batching = citus.rows.length === 0;
+      this.#isCitus = citus.rows.length > 0;
+      this.#batcher.batching = !this.#isCitus;
       return applied;
     } catch (error) {
       throw translate(error);

@@ -5,6 +5,7 @@ import type { BatchableStatement } from './batchable-statement.ts';
 import {
   DatabaseUnavailable,
   type Driver,
+  HEARTBEAT,
   type Migration,
   type Row,
   type RowArray,
@@ -36,6 +37,7 @@ type Job<T> = {
  */
 export class SqliteDriver implements Driver {
   readonly engine = 'sqlite';
+  readonly writeProbe = HEARTBEAT;
   readonly #path: string;
   #db: DatabaseSync | undefined;
   #inode = 0;

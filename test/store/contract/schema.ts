@@ -54,10 +54,10 @@ export function schemaContract(open: () => Promise<Opened>): void {
   test('the store works while it is open and refuses everything after close', async () => {
     const { store, close } = await open();
     await store.migrate();
-    await store.ping();
+    await store.checkWritable();
     const userId = await createUser(store);
     await close();
-    await assert.rejects(store.ping());
+    await assert.rejects(store.checkWritable());
     await assert.rejects(store.users.find(userId));
     await assert.rejects(store.grants.create(newGrant(userId)));
   });

@@ -8,6 +8,7 @@ import type { SweepPosition } from '../../../src/store/grants.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { Sweeper } from '../../../src/sweeper.ts';
 import { eventually } from '../../support/eventually.ts';
+import { agreeingClock } from '../../support/service.ts';
 import {
   at,
   CLIENT,
@@ -133,7 +134,9 @@ export function sweepContract(open: () => Promise<Opened>): void {
     const keys = new Keyring('a secret for tests that is long enough', Number.POSITIVE_INFINITY);
     const logDestination = { write: () => {} };
     const log = pino({ level: 'silent' }, logDestination);
-    return new Sweeper(createApp({ store, config, keys, now: () => now, log, logDestination }));
+    // Times of these tests are not those of the database server.
+    const agreeing = { ...store, clock: agreeingClock };
+    return new Sweeper(createApp({ store: agreeing, config, keys, now: () => now, log, logDestination }));
   };
 
   test('the sweeper removes grants that expired an access token’s lifetime ago, in several steps, and starts over', async () => {
