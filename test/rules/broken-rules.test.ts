@@ -7,7 +7,7 @@ import { importCircles, importsAgainstOrder, unusedExports } from './import-rule
 import { retiredWords, riddles, sectionsOf, unknownSections } from './language-rules.ts';
 import { longFiles, longFunctions } from './size-rules.ts';
 import { readSources } from './sources.ts';
-import { sharedState, sleeps } from './test-rules.ts';
+import { sharedState, sleeps, todos } from './test-rules.ts';
 
 /* A small project that breaks every rule, so that a rule that finds nothing is known to have looked. */
 
@@ -46,7 +46,7 @@ const later = globalThis.setTimeout;
 socket.setTimeout(later);`,
   'test/shared.ts': `let shared = 0, renewed = 0, single = 0;
 beforeEach(() => { shared; renewed = 1; });
-test('one', () => { let own = 0; own++; shared = own; renewed = 2; single = 1; });
+test('one', { todo: true }, () => { let own = 0; own++; shared = own; renewed = 2; single = 1; });
 test('two', async () => { for (let own = 0; own < 1; own++) helper(() => { shared += renewed; }); });`,
 };
 
@@ -118,13 +118,14 @@ test('a comment that is a riddle, and retired words', () => {
   ]);
 });
 
-test('a sleep, and a test that changes what others see', () => {
+test('a sleep, a test that changes what others see, and one that is marked todo', () => {
   assert.deepEqual(sleeps(sources, {}), [
     'test/sleep.ts:1 waits with a timer',
     'test/sleep.ts:3 waits with a timer',
     'test/sleep.ts:4 waits with a timer',
   ]);
   assert.deepEqual(sleeps(sources, { 'test/sleep.ts': 'allowed' }), []);
+  assert.deepEqual(todos(sources), ['test/shared.ts:3 is marked todo']);
   assert.deepEqual(sharedState(sources), [
     'test/shared.ts:3 assigns shared, which other tests use',
     'test/shared.ts:4 assigns shared, which other tests use',

@@ -9,6 +9,7 @@ import {
   isPostfixUnaryExpression,
   isPrefixUnaryExpression,
   isPropertyAccessExpression,
+  isPropertyAssignment,
   isVariableDeclaration,
   type Node,
   SyntaxKind,
@@ -34,6 +35,14 @@ export const sleeps = (sources: readonly Source[], allowed: Readonly<Record<stri
     .flatMap(({ path, nodes, lineOf }) =>
       nodes.filter(startsTimer).map((node) => `${path}:${lineOf(node)} waits with a timer`),
     );
+
+/** Tests marked `todo`, whose failures do not count. */
+export const todos = (sources: readonly Source[]): string[] =>
+  sources.flatMap(({ path, nodes, lineOf }) =>
+    nodes
+      .filter((node) => isPropertyAssignment(node) && nameOf(node.name) === 'todo')
+      .map((node) => `${path}:${lineOf(node)} is marked todo`),
+  );
 
 const callbackOf =
   (...functions: readonly string[]) =>
