@@ -11,7 +11,7 @@ const MAX_SHOWN = 100;
 /** GET /dashboard/apps/:client_id/incidents */
 export const showIncidents = requireOwnedApp(async (app, { application, frame }) => {
   const { clientId, name } = application;
-  await app.requestLog.flush();
+  await app.requestLog.flushForReader();
   const incidents = await app.store.incidents.list(clientId, MAX_SHOWN);
   const judged = incidents.map((incident) => ({ ...incident, diagnosis: diagnose(incident) }));
   return htmlResponse(incidentsPage({ frame, clientId, name, incidents: judged }));
@@ -21,7 +21,7 @@ export const showIncidents = requireOwnedApp(async (app, { application, frame })
 export const showIncident = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
   const id = pathParameter(http, 'id');
-  await app.requestLog.flush();
+  await app.requestLog.flushForReader();
   const incident = isId(id) ? await app.store.incidents.find(clientId, id) : undefined;
   if (!incident) return notFoundResponse();
   const later = (await app.store.requestLog.listByGrant(clientId, incident.grantTail))

@@ -29,7 +29,7 @@ export const showRequests = requireOwnedApp(async (app, { http, application, fra
   const query = http.query;
   const chosen = choices(query);
   const before = query.get('before') ?? '';
-  await app.requestLog.flush();
+  await app.requestLog.flushForReader();
   const found = await app.store.requestLog.list(
     clientId,
     { ...filterOf(chosen, app.now()), ...(isId(before) && { before }) },
@@ -71,7 +71,7 @@ function filterOf({ outcome, endpoint, time }: Chosen, now: number): LogFilter {
 export const showRequest = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
   const id = pathParameter(http, 'id');
-  await app.requestLog.flush();
+  await app.requestLog.flushForReader();
   const log = app.store.requestLog;
   const entry = isId(id) ? await log.find(clientId, id) : undefined;
   if (!entry) return notFoundResponse();
@@ -123,6 +123,6 @@ export async function showError(app: App, http: HttpRequest): Promise<HttpRespon
 
 /** Flushes for signed-in users only: a stranger must not be able to force writes. */
 async function findClientId(app: App, user: User, entryId: string): Promise<string | undefined> {
-  await app.requestLog.flush();
+  await app.requestLog.flushForReader();
   return app.store.requestLog.findClientId(user.id, entryId);
 }

@@ -22,7 +22,7 @@ const NEAR_LIMIT = 0.8;
 export const showUsage = requireOwnedApp(async (app, { http, application, frame }) => {
   const { clientId, name } = application;
   const span = spanOf(http.query.get('span'));
-  await app.requestLog.flush();
+  await app.requestLog.flushForReader();
   const since = firstBar(app.now(), span);
   const [hours, registers] = await Promise.all([
     app.store.usage.hours(clientId, since),

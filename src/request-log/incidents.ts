@@ -30,15 +30,9 @@ export async function recordIncident(
   const { requestLog, incidents } = dependencies.store;
   const { id, at, grantTail, generation } = entry;
   const uses = await requestLog.listByGrant(clientId, grantTail!);
-  const presentations = uses.map(presentationOf);
-  const presentedByOther = !uses.some((use) => use.id === id);
-  if (presentedByOther)
-    presentations.push({
-      ...presentationOf(entry),
-      reason: 'by_another_application',
-      address: '',
-      userAgent: '',
-    });
+  const presentations = uses.filter((use) => use.id !== id).map(presentationOf);
+  const presented = presentationOf(entry);
+  presentations.push(entry.clientId === clientId ? presented : disclosedOf(presented));
   await incidents.record({
     clientId,
     id,
@@ -50,6 +44,14 @@ export async function recordIncident(
   });
   await mailOwner(dependencies, clientId, id);
 }
+
+/** A use by another application, as the grant's own application may see it. */
+const disclosedOf = (presentation: Presentation): Presentation => ({
+  ...presentation,
+  reason: 'by_another_application',
+  address: '',
+  userAgent: '',
+});
 
 export function presentationOf(entry: LogEntry): Presentation {
   const { id, at, endpoint, error, reason, generation, address, userAgent } = entry;

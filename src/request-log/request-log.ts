@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Metrics } from '../observability/metrics.ts';
 import { couldBeClientId } from '../protocol/client-id.ts';
 import type { GrantRef } from '../protocol/credentials.ts';
@@ -7,6 +8,7 @@ import type { Application } from '../store/applications.ts';
 import type { LogEntry, LoggedEndpoint, LogOutcome } from '../store/request-log.ts';
 import { type Diagnostics, type RevokedGrant, reasonOf } from './diagnostics.ts';
 import { EntryBudget } from './entry-budget.ts';
+import { EntryQueue, type Origin, type PendingEntry } from './entry-queue.ts';
 import { type IncidentDependencies, recordIncident } from './incidents.ts';
 import { printableFailure } from './printable-failure.ts';
 import { explainRejectedSecret } from './rejected-secret.ts';
@@ -16,12 +18,11 @@ import { UsageCounts } from './usage-counts.ts';
 const FLUSH_INTERVAL_MS = 1_000;
 const MAX_PER_FLUSH = 500;
 const USAGE_INTERVAL_MS = 10_000;
-const MAX_QUEUE_LENGTH = 5_000;
-/** Successes leave room for failures, and unauthenticated requests for authenticated ones. */
-const MAX_SUCCESSES = MAX_QUEUE_LENGTH / 2;
-const MAX_UNAUTHENTICATED = MAX_QUEUE_LENGTH / 5;
-/** Applications per flush that must be read from the database, because a request merely claims to be from them. */
-const MAX_LOOKUPS = 50;
+/** Pages that show the log cause it to be written at most this often, however many readers there are. */
+const MIN_READ_INTERVAL_MS = 100;
+/** Incidents that could not be written are tried again with every flush. */
+const MAX_RETRIES_KEPT = 1_000;
+const MAX_UNTRIMMED = 5_000;
 /** Entries kept per application. */
 const MAX_KEPT = 2_000;
 const MAX_KEPT_UNAUTHENTICATED = 500;
@@ -44,19 +45,10 @@ type RecordedRequest = {
 
 type Dependencies = IncidentDependencies & { readonly metrics?: Metrics | undefined };
 
-type PendingEntry = Pick<
-  LogEntry,
-  'clientId' | 'id' | 'at' | 'endpoint' | 'authenticated' | 'error' | 'address' | 'userAgent' | 'latencyUs'
-> & {
-  /** False when the request merely claims to be from the client. */
-  readonly known: boolean;
-  readonly diagnostics: Diagnostics;
-  readonly method: string;
-};
-
 /**
  * The applications' request logs. A response never waits for it: a request leaves one small object behind, and a
- * timer writes these in batches. The queue is bounded; overflow is dropped and counted (decision 033).
+ * timer writes these in batches. The queue is bounded; overflow is dropped and counted (decision 033). Requests that
+ * revoked a grant are incidents: they pass every bound and are tried again until they are written.
  */
 export class RequestLog {
   readonly #dependencies: Dependencies;
@@ -64,8 +56,10 @@ export class RequestLog {
   readonly #budget = new EntryBudget();
   /** Entries since the last trim, by application. */
   readonly #untrimmed = new Map<string, number>();
-  #queue: PendingEntry[] = [];
-  #unauthenticated = 0;
+  readonly #queue = new EntryQueue();
+  #retries: PendingEntry[] = [];
+  #nextRead: Promise<void> | undefined;
+  #readAt = Number.NEGATIVE_INFINITY;
   #dropped = 0;
   #usageWrittenAt = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -80,55 +74,71 @@ export class RequestLog {
     const clientId = diagnostics?.clientId ?? diagnostics?.claimedClientId;
     // A stranger may send 64 KiB as a client_id: it must not become a key of the budget or wait in the queue.
     if (!diagnostics || clientId === undefined || !couldBeClientId(clientId)) return;
-    const known = diagnostics.clientId !== undefined;
-    const authenticated = known && endpoint !== 'authorize';
+    const origin = this.#originOf(endpoint, diagnostics, clientId);
     const error = response.error ?? '';
-    if (known) this.#count(clientId, diagnostics, error, request.rateLimit?.used ?? 0, at);
+    if (diagnostics.clientId !== undefined)
+      this.#count(clientId, diagnostics, error, request.rateLimit?.used ?? 0, at);
     this.#timer ??= setTimeout(() => void this.#tick(), FLUSH_INTERVAL_MS).unref();
-    if (
-      !this.#hasRoom(error === '', authenticated) ||
-      !this.#budget.take(clientId, authenticated, performance.now())
-    ) {
+    if (!diagnostics.revokedGrant && !this.#admits(clientId, origin, error === '')) {
       this.#dropped++;
       return;
     }
-    if (!authenticated) this.#unauthenticated++;
     const { id, method, ip: address, userAgent } = request;
-    const latencyUs = Math.round(durationMs * 1000);
-    this.#queue.push({
+    const added = this.#queue.add({
       clientId,
-      known,
+      origin,
       diagnostics,
       method,
       id,
       at,
       endpoint,
-      authenticated,
+      authenticated: origin === 'application',
       error,
       address,
       userAgent,
-      latencyUs,
+      latencyUs: Math.round(durationMs * 1000),
     });
+    if (!added) this.#dropped++;
   }
 
-  /** Writes everything that is pending. */
+  #originOf(endpoint: LoggedEndpoint, { clientId }: Diagnostics, named: string): Origin {
+    if (clientId !== undefined) return endpoint === 'authorize' ? 'registered' : 'application';
+    return this.#dependencies.store.applications.findCached(named) ? 'registered' : 'unknown';
+  }
+
+  #admits(clientId: string, origin: Origin, success: boolean): boolean {
+    if (!this.#queue.hasRoom(origin, success)) return false;
+    // An invented client_id must not become a key: its budget is asked once the application was found.
+    return origin === 'unknown' || this.#budget.take(clientId, origin === 'application', performance.now());
+  }
+
+  /** Writes everything that was pending when it was called. */
   flush(): Promise<void> {
     this.#writing = this.#writing.then(async () => {
-      while (this.#queue.length > 0) await this.#writeBatch();
+      await this.#retryIncidents();
+      for (let left = this.#queue.length; left > 0; left -= MAX_PER_FLUSH) await this.#writeBatch();
       this.#reportDropped();
       await this.#writeUsage();
     });
     return this.#writing;
   }
 
-  async close(): Promise<void> {
-    clearTimeout(this.#timer);
+  /** Flushes for a page that shows the log. Readers who come while one waits share its flush. */
+  flushForReader(): Promise<void> {
+    this.#nextRead ??= this.#flushInTurn();
+    return this.#nextRead;
+  }
+
+  async #flushInTurn(): Promise<void> {
+    await delay(Math.max(0, this.#readAt + MIN_READ_INTERVAL_MS - performance.now()));
+    this.#nextRead = undefined;
+    this.#readAt = performance.now();
     await this.flush();
   }
 
-  #hasRoom(success: boolean, authenticated: boolean): boolean {
-    if (!authenticated && this.#unauthenticated >= MAX_UNAUTHENTICATED) return false;
-    return this.#queue.length < (success ? MAX_SUCCESSES : MAX_QUEUE_LENGTH);
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.flush();
   }
 
   #count(clientId: string, diagnostics: Diagnostics, error: string, limitUsed: number, at: number): void {
@@ -138,12 +148,13 @@ export class RequestLog {
 
   async #tick(): Promise<void> {
     this.#writing = this.#writing.then(async () => {
+      await this.#retryIncidents();
       await this.#writeBatch();
       this.#reportDropped();
       if (this.#dependencies.now() - this.#usageWrittenAt >= USAGE_INTERVAL_MS) await this.#writeUsage();
     });
     await this.#writing;
-    const more = this.#queue.length > 0 || this.#usage.pending;
+    const more = this.#queue.length + this.#retries.length > 0 || this.#usage.pending;
     this.#timer = more ? setTimeout(() => void this.#tick(), FLUSH_INTERVAL_MS).unref() : undefined;
   }
 
@@ -154,13 +165,34 @@ export class RequestLog {
   }
 
   async #writeBatch(): Promise<void> {
-    const batch = this.#queue.splice(0, MAX_PER_FLUSH);
-    this.#unauthenticated -= batch.filter(({ authenticated }) => !authenticated).length;
+    const batch = this.#queue.take(MAX_PER_FLUSH);
     try {
       await this.#write(batch);
     } catch {
-      this.#dropped += batch.length;
+      const incidents = batch.filter(({ diagnostics }) => diagnostics.revokedGrant);
+      this.#keepForRetry(incidents);
+      this.#dropped += batch.length - incidents.length;
     }
+  }
+
+  /** Each on its own: one that always fails must not hold up others. Writing an incident twice records it once. */
+  async #retryIncidents(): Promise<void> {
+    const retries = this.#retries;
+    this.#retries = [];
+    for (const [index, entry] of retries.entries()) {
+      try {
+        await this.#write([entry]);
+      } catch {
+        // Most likely the database is unavailable: the next flush goes on with the ones behind it.
+        this.#keepForRetry([...retries.slice(index + 1), entry]);
+        return;
+      }
+    }
+  }
+
+  #keepForRetry(incidents: readonly PendingEntry[]): void {
+    this.#retries.push(...incidents);
+    this.#dropped += this.#retries.splice(MAX_RETRIES_KEPT).length;
   }
 
   #reportDropped(): void {
@@ -169,15 +201,18 @@ export class RequestLog {
   }
 
   async #write(batch: readonly PendingEntry[]): Promise<void> {
-    const applications = await this.#applicationsOf(batch);
-    const { requestLog } = this.#dependencies.store;
+    const { requestLog, applications } = this.#dependencies.store;
+    // Only registered applications have a log.
+    const claimed = batch.filter(({ diagnostics }) => diagnostics.clientId === undefined);
+    const found = await applications.findAll(claimed.map(({ clientId }) => clientId));
     const entries: LogEntry[] = [];
     const revocations: (readonly [LogEntry, RevokedGrant])[] = [];
     for (const pending of batch) {
-      const application = applications.get(pending.clientId);
-      if (!application) continue;
+      const application = found.get(pending.clientId);
+      if (pending.diagnostics.clientId === undefined && !this.#hasLog(pending, application)) continue;
       const entry = await this.#entryOf(pending, application);
-      if (!pending.known) this.#usage.count(entry.clientId, entry.reason, 0, entry.at);
+      if (pending.diagnostics.clientId === undefined)
+        this.#usage.count(entry.clientId, entry.reason, 0, entry.at);
       entries.push(entry);
       const { revokedGrant } = pending.diagnostics;
       if (revokedGrant) revocations.push([entry, revokedGrant]);
@@ -189,21 +224,14 @@ export class RequestLog {
     await this.#trim(entries);
   }
 
-  /** Only registered applications have a log. */
-  async #applicationsOf(batch: readonly PendingEntry[]): Promise<Map<string, Application>> {
-    const found = new Map<string, Application>();
-    let lookups = 0;
-    for (const clientId of new Set(batch.map((pending) => pending.clientId))) {
-      if (lookups >= MAX_LOOKUPS) break;
-      const lookup = this.#dependencies.store.applications.find(clientId);
-      if (lookup instanceof Promise) lookups++;
-      const application = await lookup;
-      if (application) found.set(clientId, application);
-    }
-    return found;
+  #hasLog({ clientId, origin }: PendingEntry, application: Application | undefined): boolean {
+    if (!application) return false;
+    if (origin !== 'unknown' || this.#budget.take(clientId, false, performance.now())) return true;
+    this.#dropped++;
+    return false;
   }
 
-  async #entryOf(pending: PendingEntry, application: Application): Promise<LogEntry> {
+  async #entryOf(pending: PendingEntry, application: Application | undefined): Promise<LogEntry> {
     const { clientId, id, at, endpoint, authenticated, address, userAgent, latencyUs } = pending;
     const { ref } = pending.diagnostics;
     // Of a success `ref` is what was issued: the generation before it was presented.
@@ -225,15 +253,16 @@ export class RequestLog {
 
   async #outcomeOf(
     { diagnostics, endpoint, error, at, method }: PendingEntry,
-    application: Application,
+    application: Application | undefined,
   ): Promise<LogOutcome> {
     const { failure = SERVER_ERROR, success, rejectedSecret, ref } = diagnostics;
     if (error === '')
       return { error, reason: success ?? successReason(endpoint, method, ref), details: NO_DETAILS };
     const { retiredSecrets } = this.#dependencies.store;
-    const why = rejectedSecret
-      ? await explainRejectedSecret(retiredSecrets, application, rejectedSecret, at)
-      : failure;
+    const why =
+      rejectedSecret && application
+        ? await explainRejectedSecret(retiredSecrets, application, rejectedSecret, at)
+        : failure;
     return { error, ...printableFailure(why) };
   }
 
@@ -249,7 +278,7 @@ export class RequestLog {
       const keep = authenticated ? MAX_KEPT : MAX_KEPT_UNAUTHENTICATED;
       await this.#dependencies.store.requestLog.trim(clientId, authenticated, keep);
     }
-    if (this.#untrimmed.size > MAX_QUEUE_LENGTH) this.#untrimmed.clear();
+    if (this.#untrimmed.size > MAX_UNTRIMMED) this.#untrimmed.clear();
   }
 }
 

@@ -26,6 +26,15 @@ const INCIDENT = new WritableRowType({
 /** A grant revoked because a credential of it was presented twice. */
 export type Incident = ObjectOf<typeof INCIDENT>;
 
+/** Kept per application: an owner can cause as many as the rate limit allows. */
+const MAX_INCIDENTS = 200;
+const MAX_PRESENTATIONS = 50;
+
+const TRIM = `
+  DELETE FROM incidents WHERE client_id = $1 AND id < (
+    SELECT MIN(id) FROM (
+      SELECT id FROM incidents WHERE client_id = $1 ORDER BY id DESC LIMIT $2) AS newest)`;
+
 export class SqlIncidents {
   readonly #driver: Driver;
 
@@ -33,11 +42,14 @@ export class SqlIncidents {
     this.#driver = driver;
   }
 
+  /** Recording one twice records it once. Of an application's incidents the newest are kept. */
   async record(incident: Incident): Promise<void> {
-    const values = INCIDENT.write(incident);
+    const { clientId, presentations } = incident;
+    const values = INCIDENT.write({ ...incident, presentations: presentations.slice(-MAX_PRESENTATIONS) });
     const sql = `INSERT INTO incidents (${INCIDENT.columns}) VALUES (${placeholders(values.length)})
       ON CONFLICT DO NOTHING`;
     await this.#driver.write(sql, values);
+    await this.#driver.write(TRIM, [clientId, MAX_INCIDENTS]);
   }
 
   /** Newest first. */

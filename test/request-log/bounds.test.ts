@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { CALLBACK, Developer } from '../support/developer.ts';
+import { CALLBACK, Developer, pathOf } from '../support/developer.ts';
 import { DAY, Service, type TestClient } from '../support/service.ts';
 
 const MB = 1024 * 1024;
@@ -52,6 +52,28 @@ describe('the request log', () => {
     assert.equal(flush.mock.callCount(), 0);
     assert.equal((await owner.get(pathname)).status, 303);
     assert.equal(flush.mock.callCount(), 1);
+  });
+
+  it('is flushed a few times per second at most, however often its pages are opened', async (t) => {
+    const flush = t.mock.method(service.app.requestLog, 'flush');
+    const from = performance.now();
+    for (let round = 0; round < 5; round++)
+      await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          owner.get(`${pathOf(client)}/${['requests', 'incidents', 'usage', `requests/${n}`][n % 4]}`),
+        ),
+      );
+    const seconds = (performance.now() - from) / 1000;
+    const max = Math.ceil(seconds * 10) + 1;
+    assert.ok(flush.mock.callCount() <= max, `${flush.mock.callCount()} flushes in ${seconds} s`);
+  });
+
+  it('shows a request to a reader who comes right after it, while another reader waits', async () => {
+    const reader = owner.get(`${pathOf(client)}/requests`);
+    const refused = await service.refresh(client, 'nonsense');
+    const { pathname } = new URL(String(refused.body.error_uri));
+    assert.equal((await owner.get(pathname)).status, 303);
+    await reader;
   });
 
   it('says that the application is disabled while an old secret is still in its overlap', async () => {
