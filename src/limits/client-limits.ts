@@ -32,15 +32,31 @@ export class ClientLimits {
     this.#perAddress = new RateWindows(this.#limit);
   }
 
-  /** Requests per minute; undefined asks for those of a client that has not authenticated. */
+  /** Requests per minute. Every limit that is enforced, sent in a header or shown on a page comes from here. */
   limitOf(_application: Application | undefined): number {
     return this.#limit.max;
   }
 
-  countRequest(clientId: string, address: string, now: number): RequestLimit {
+  /** `application`: the one with this client_id, if it is in memory. A stranger's request must not cost a read. */
+  countRequest(
+    clientId: string,
+    application: Application | undefined,
+    address: string,
+    now: number,
+  ): RequestLimit {
     const id = bounded(clientId);
     const window = this.#perAddress.hit(`${id} ${network(address)}`, now);
-    return new RequestLimit(this.#counters, id, this.#limit, window, now);
+    return new RequestLimit(this.#counters, id, window, this.#limitFor(application), now);
+  }
+
+  /** A promise only where the counter is shared; in memory it is counted at once. */
+  countAuthenticated(request: RequestLimit, application: Application): Promise<void> | undefined {
+    return request.countAuthenticated(this.#limitFor(application));
+  }
+
+  #limitFor(application: Application | undefined): Limit {
+    const max = this.limitOf(application);
+    return max === this.#limit.max ? this.#limit : { ...this.#limit, max };
   }
 }
 
@@ -48,30 +64,32 @@ export class ClientLimits {
 export class RequestLimit {
   readonly #counters: CounterStore;
   readonly #clientId: string;
-  readonly #limit: Limit;
-  readonly #startedAt: number;
+  readonly #addressWindow: RateWindow;
   readonly #now: number;
+  #limit: Limit;
   #state: RateLimitState;
 
-  constructor(counters: CounterStore, clientId: string, limit: Limit, window: RateWindow, now: number) {
+  constructor(counters: CounterStore, clientId: string, window: RateWindow, limit: Limit, now: number) {
     this.#counters = counters;
     this.#clientId = clientId;
+    // A copy: the window goes on counting while this request waits.
+    this.#addressWindow = { startedAt: window.startedAt, count: window.count };
     this.#limit = limit;
-    this.#startedAt = window.startedAt;
     this.#now = now;
     this.#state = rateLimitState(window, limit, now);
   }
 
-  /** A promise only where the counter is shared; in memory it is counted at once. */
-  countAuthenticated(): Promise<void> | undefined {
-    const window = this.#counters.hit(this.#limit, this.#clientId, this.#now, this.#startedAt);
+  countAuthenticated(limit: Limit): Promise<void> | undefined {
+    this.#limit = limit;
+    const window = this.#counters.hit(limit, this.#clientId, this.#now, this.#addressWindow.startedAt);
     if (window instanceof Promise) return window.then((shared) => this.#tighten(shared));
     this.#tighten(window);
     return undefined;
   }
 
   #tighten(window: RateWindow): void {
-    this.#state = tighter(this.#state, rateLimitState(window, this.#limit, this.#now));
+    const perAddress = rateLimitState(this.#addressWindow, this.#limit, this.#now);
+    this.#state = tighter(perAddress, rateLimitState(window, this.#limit, this.#now));
   }
 
   get exceeded(): boolean {

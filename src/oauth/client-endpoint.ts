@@ -49,7 +49,7 @@ export function clientEndpoint({ validate, handle }: ClientEndpoint): Handler {
     if (authentication.outcome !== 'authenticated')
       return invalidClient(authentication, client, clientSecret);
     const { application } = authentication;
-    const counted = limit.countAuthenticated();
+    const counted = app.clientLimits.countAuthenticated(limit, application);
     if (counted) await counted;
     if (limit.exceeded) {
       const failure = withoutDetails('rate_limited_client');
@@ -68,7 +68,8 @@ function countRequest(
   now: number,
 ): RequestLimit | undefined {
   if (clientId === undefined) return undefined;
-  const limit = app.clientLimits.countRequest(clientId, http.ip, now);
+  const known = app.store.applications.findCached(clientId);
+  const limit = app.clientLimits.countRequest(clientId, known, http.ip, now);
   http.claimedClientId = clientId;
   http.rateLimit = limit;
   return limit;

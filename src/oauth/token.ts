@@ -28,7 +28,7 @@ const refreshToken: ClientEndpoint = {
   handle: refresh,
 };
 
-function grantOf(grantType: string | undefined): ClientEndpoint | undefined {
+function endpointFor(grantType: string | undefined): ClientEndpoint | undefined {
   switch (grantType) {
     case 'authorization_code':
       return authorizationCode;
@@ -44,11 +44,11 @@ export const token: ClientEndpoint = {
   validate(parameters) {
     const grantType = param(parameters, 'grant_type');
     if (grantType === undefined) return missing(parameters, ['grant_type']);
-    const grant = grantOf(grantType);
-    return grant ? grant.validate(parameters) : unsupportedGrantType(grantType);
+    const endpoint = endpointFor(grantType);
+    return endpoint ? endpoint.validate(parameters) : unsupportedGrantType(grantType);
   },
 
-  handle: (app, request) => grantOf(request.parameters.get('grant_type'))!.handle(app, request),
+  handle: (app, request) => endpointFor(request.parameters.get('grant_type'))!.handle(app, request),
 };
 
 async function exchangeCode(
@@ -80,7 +80,8 @@ async function exchangeCode(
 
 async function refresh(app: App, { application, parameters, now }: ClientRequest): Promise<HttpResponse> {
   const requested = param(parameters, 'scope');
-  // Not refused yet: reuse must be recognised first, so the store decides both in one statement.
+  // An unknown scope is not refused here: reuse of the token must be recognised first, so it goes to the store as a scope
+  // that no grant has. Spaces alone name no scope either.
   const scope = requested === undefined ? undefined : parseScope(requested) || UNKNOWN_SCOPE;
   const text = param(parameters, 'refresh_token')!;
   const ref = app.keys.tokenSigner.verifyRefreshToken(text);

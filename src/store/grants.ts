@@ -41,6 +41,7 @@ type CodeRedemption = {
   /** Undefined when the request had no usable verifier: then no grant matches. */
   readonly codeChallenge: string | undefined;
   readonly now: number;
+  /** Expiry of the first refresh token. */
   readonly expiresAt: number;
 };
 
@@ -50,6 +51,7 @@ type Rotation = {
   /** The scope of the new access token; undefined for the grant's whole scope. */
   readonly scope: ScopeSet | undefined;
   readonly now: number;
+  /** Expiry of the next refresh token. */
   readonly expiresAt: number;
   /** A code issued before this time can no longer be replayed: the values it was bound to may be dropped. */
   readonly codesExpiredBefore: number;
@@ -180,7 +182,7 @@ export class SqlGrants {
         return { outcome: 'refused', reason: 'wrong_redirect_uri', grant };
       if (grant.codeChallenge !== codeChallenge)
         return { outcome: 'refused', reason: 'wrong_verifier', grant };
-      return { outcome: 'refused', reason: stateRefusal(found, now), grant };
+      return { outcome: 'refused', reason: stateRefusal(found, now) ?? CHANGED_MEANWHILE, grant };
     }
     if (codeChallenge === undefined) return { outcome: 'replayed', revoked: false, grant };
     const values = [ref.userId, ref.grantId, clientId, redirectUri, codeChallenge, now];
@@ -204,6 +206,7 @@ export class SqlGrants {
     const found = await this.#find(ref);
     if (!found) return { outcome: 'refused', reason: 'grant_unknown' };
     const { grant } = found;
+    // Before the check of the client: a consumed token revokes the grant whoever presents it (protocol 3).
     if (grant.generation > ref.generation) {
       const values = [ref.userId, ref.grantId, ref.generation, now];
       return {
@@ -216,11 +219,12 @@ export class SqlGrants {
       await this.#driver.write(REVOKE_RESTORED, [ref.userId, ref.grantId, ref.generation, now]);
       return { outcome: 'refused', reason: 'grant_behind_token' };
     }
+    // Without the grant: its state is not disclosed to another application.
     if (grant.clientId !== clientId) return { outcome: 'refused', reason: 'wrong_client' };
     const reason = stateRefusal(found, now);
-    if (reason === 'grant_unknown' && scope !== undefined && !includes(grant.scope, scope))
+    if (reason === undefined && scope !== undefined && !includes(grant.scope, scope))
       return { outcome: 'scope_exceeded', grant };
-    return { outcome: 'refused', reason, grant };
+    return { outcome: 'refused', reason: reason ?? CHANGED_MEANWHILE, grant };
   }
 
   /** Revokes the grant when it is this client's; true when this call revoked it. The client sees no difference. */
@@ -310,10 +314,13 @@ export class SqlGrants {
   }
 }
 
-/** The refusal of a grant to which the credential fits. `grant_unknown`: its state is no reason to refuse. */
-function stateRefusal({ grant, userEnabled }: FoundGrant, now: number): RefusedReason {
+/** The row met every condition when it was read again: something changed between the two statements. */
+const CHANGED_MEANWHILE: RefusedReason = 'grant_unknown';
+
+/** Why a grant that the credential fits is refused; undefined when its state is no reason. */
+function stateRefusal({ grant, userEnabled }: FoundGrant, now: number): RefusedReason | undefined {
   if (grant.revokedAt !== null) return 'grant_revoked';
   if (grant.expiresAt <= now) return 'expired';
   if (!userEnabled) return 'user_disabled';
-  return 'grant_unknown';
+  return undefined;
 }
