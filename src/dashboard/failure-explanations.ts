@@ -50,6 +50,11 @@ const EXPLANATIONS: { readonly [R in FailureReason]: Explanation<R> } = {
     why: 'The JSON body holds a value that is not a string.',
     fix: 'Send every value as a string.',
   },
+  too_many: {
+    title: 'Too many parameters',
+    why: 'The request has more than 1,000 parameters.',
+    fix: 'Send only the parameters that the endpoint documents.',
+  },
   repeated: {
     title: 'A parameter came twice',
     why: ({ details }) =>

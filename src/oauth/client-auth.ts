@@ -23,6 +23,7 @@ type MalformedRequest = Extract<
   | 'encoding'
   | 'json'
   | 'not_a_string'
+  | 'too_many'
   | 'repeated'
   | 'credentials_in_query'
   | 'two_authentication_methods'

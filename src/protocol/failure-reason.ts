@@ -9,6 +9,7 @@ export type FailureDetails = {
   readonly encoding: NoDetails;
   readonly json: NoDetails;
   readonly not_a_string: NoDetails;
+  readonly too_many: NoDetails;
   /** Names separated by spaces, where they are known. */
   readonly repeated: { readonly repeated?: string };
   readonly credentials_in_query: NoDetails;

@@ -6,9 +6,12 @@ import { isUtf8 } from 'node:buffer';
  * limit even when it is malformed (protocol 8.1).
  */
 type Parameters = { readonly values: ReadonlyMap<string, string>; readonly fault?: ParameterFault };
-type ParameterFault = 'content_type' | 'encoding' | 'json' | 'not_a_string' | 'repeated';
+type ParameterFault = 'content_type' | 'encoding' | 'json' | 'not_a_string' | 'repeated' | 'too_many';
 
 const NONE: ReadonlyMap<string, string> = new Map();
+
+/** Far more than any client sends. */
+const MAX_PAIRS = 1_000;
 
 /** Each malformed pair costs an exception: after so many the rest of the request is not read. */
 export const MAX_MALFORMED_PAIRS = 20;
@@ -31,8 +34,10 @@ export function parseForm(text: string): Parameters {
   const values = new Map<string, string>();
   let fault: ParameterFault | undefined;
   let malformed = 0;
+  let pairs = 0;
   for (const pair of text.split('&')) {
     if (pair === '') continue;
+    if (++pairs > MAX_PAIRS) return finished(values, 'too_many');
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals));
     const value = equals < 0 ? '' : decode(pair.slice(equals + 1));
@@ -68,7 +73,9 @@ function parseJson(text: string): Parameters {
     return { values: NONE, fault: 'json' };
   const values = new Map<string, string>();
   let fault: ParameterFault | undefined;
-  for (const [name, value] of Object.entries(parsed)) {
+  const entries = Object.entries(parsed);
+  if (entries.length > MAX_PAIRS) return { values: NONE, fault: 'too_many' };
+  for (const [name, value] of entries) {
     if (typeof value !== 'string') fault ??= 'not_a_string';
     else if (!value.isWellFormed()) fault ??= 'encoding';
     else values.set(name, value);

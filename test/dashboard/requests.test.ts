@@ -238,6 +238,12 @@ describe('why a request failed', () => {
       headers: { 'content-type': 'application/json', ...basic(clientId) },
     });
     assert.match(await reasonOf(broken), /not an object/);
+    const many = await service.send('/oauth/token', {
+      method: 'POST',
+      body: Array.from({ length: 1_001 }, (_, n) => `p${n}=1`).join('&'),
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...basic(clientId) },
+    });
+    assert.match(await reasonOf(many), /more than 1,000 parameters/);
   });
 
   it('scopes, on refreshing and at authorization, and the rest of an authorization request', async () => {

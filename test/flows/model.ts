@@ -74,8 +74,8 @@ export class Model {
   authorize(client: ModelClient, user: ModelUser, requested: string | undefined, decision: string): string {
     if (client.disabled) return 'page';
     const scope = requested === undefined ? client.scope : words(requested);
-    if (scope.some((name) => !client.scope.includes(name))) return 'invalid_scope';
     if (user.disabled) return 'login';
+    if (scope.some((name) => !client.scope.includes(name))) return 'invalid_scope';
     return decision === 'allow' ? 'code' : 'access_denied';
   }
 
