@@ -15,6 +15,7 @@ import {
   showResetPassword,
 } from './accounts/password-reset.ts';
 import { confirmSignUp, showConfirmSignUp, showSignUp, signUp } from './accounts/sign-up.ts';
+import { showUndoEmailChange, undoEmailChange } from './accounts/undo-email-change.ts';
 import { showVerifyEmail, verifyEmail } from './accounts/verify-email.ts';
 import {
   disableApplication,
@@ -81,6 +82,8 @@ const ACCOUNT_ROUTES: readonly Route[] = [
   { method: 'POST', path: '/reset-password', handler: resetPassword },
   { method: 'GET', path: '/verify-email', handler: showVerifyEmail },
   { method: 'POST', path: '/verify-email', handler: verifyEmail },
+  { method: 'GET', path: '/undo-email-change', handler: showUndoEmailChange },
+  { method: 'POST', path: '/undo-email-change', handler: undoEmailChange },
   { method: 'GET', path: '/account', handler: showAccount },
   { method: 'POST', path: '/account/profile', handler: changeProfile },
   { method: 'POST', path: '/account/email', handler: changeEmail },
@@ -135,4 +138,4 @@ function assetRoute({ path, type, body }: Asset): Route {
 
 /** Paths at which errors are pages; everywhere else they are JSON. */
 const PAGE_PATHS =
-  /^\/($|(login|logout|signup|forgot-password|reset-password|verify-email|account|dashboard|errors|oauth\/authorize)(\/|$))/;
+  /^\/($|(login|logout|signup|forgot-password|reset-password|verify-email|undo-email-change|account|dashboard|errors|oauth\/authorize)(\/|$))/;

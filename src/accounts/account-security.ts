@@ -47,7 +47,9 @@ export const changePassword = requireUser(async (app, request) => {
   if (faults.current || faults.next)
     return accountResponse(app, request, { faults: { password: faults }, status: 400, done: undefined });
   const passwordHash = await app.passwords.hash(next, http.ip);
-  await app.store.users.setPassword(user.id, passwordHash, app.now(), browser.sessionHash);
+  const change = { keepSession: browser.sessionHash, from: user.passwordHash };
+  if (!(await app.store.users.setPassword(user.id, passwordHash, app.now(), change)))
+    return redirect('/account?done=password_stale');
   await recordEvent(app, http, user.id, 'password_changed');
   app.mailer.post('password_notice', async () => passwordNotice(user.email, app.config.baseUrl));
   return redirect('/account?done=password');
@@ -79,20 +81,22 @@ export const changeEmail = requireUser(async (app, request) => {
   return redirect('/account?done=email_sent');
 }, toAccount);
 
-async function composeEmailChange(app: App, user: User, email: string): Promise<Mail> {
+async function composeEmailChange(app: App, user: User, email: string): Promise<Mail | undefined> {
   const { baseUrl } = app.config;
   const owner = await app.store.users.findByEmail(email);
   if (owner) return addressTakenMail(owner.email, baseUrl);
-  return changeMail(email, baseUrl, await newVerifyLink(app, user, 'change_email', email));
+  const link = await newVerifyLink(app, user, 'change_email', email);
+  return link === undefined ? undefined : changeMail(email, baseUrl, user.email, link);
 }
 
 export const sendVerification = requireUser(async (app, { user, http }) => {
   if (user.emailVerified) return redirect('/account');
   const limit = await countMail(app, user.email, http.ip);
   if (limit.outcome !== 'send') return redirect('/account?done=too_many');
-  app.mailer.post('verify_email', async () =>
-    verifyMail(user.email, app.config.baseUrl, await newVerifyLink(app, user, 'verify_email', user.email)),
-  );
+  app.mailer.post('verify_email', async () => {
+    const link = await newVerifyLink(app, user, 'verify_email', user.email);
+    return link === undefined ? undefined : verifyMail(user.email, app.config.baseUrl, link);
+  });
   return redirect('/account?done=verify_sent');
 }, toAccount);
 

@@ -37,7 +37,15 @@ async function composeReset(app: App, email: string): Promise<Mail | undefined> 
   if (user?.disabledAt !== null) return undefined;
   const token = newMailedToken();
   const expiresAt = app.now() + LINK_TTL_MS;
-  await app.store.mailLinks.create(user.id, hashMailedToken(token), 'reset_password', user.email, expiresAt);
+  const created = await app.store.mailLinks.create({
+    userId: user.id,
+    tokenHash: hashMailedToken(token),
+    purpose: 'reset_password',
+    email: user.email,
+    expiresAt,
+    passwordHash: user.passwordHash,
+  });
+  if (!created) return undefined;
   const { baseUrl } = app.config;
   return resetMail(user.email, baseUrl, `${baseUrl}/reset-password?token=${user.id}.${token}`);
 }
@@ -73,8 +81,9 @@ export const resetPassword = publicPage(async (app, request) => {
 
 async function userOfLink(app: App, link: UserToken | undefined): Promise<User | undefined> {
   if (!link) return undefined;
-  const email = await app.store.mailLinks.find(link.userId, link.tokenHash, 'reset_password', app.now());
-  const user = email === undefined ? undefined : await app.store.users.find(link.userId);
+  const { userId, tokenHash } = link;
+  const isLive = await app.store.mailLinks.find(userId, tokenHash, 'reset_password', app.now());
+  const user = isLive && (await app.store.users.find(userId));
   return user?.disabledAt === null ? user : undefined;
 }
 

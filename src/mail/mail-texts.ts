@@ -31,24 +31,32 @@ export const addressTakenMail = (to: string, site: string): Mail =>
 
 export const verifyMail = (to: string, site: string, link: string): Mail =>
   mail(to, site, 'Confirm your e-mail address', [
-    `open this link to confirm that this address belongs to your account at ${site}:`,
+    `open this link to confirm that ${to} belongs to your account at ${site}:`,
     link,
     'It works once, within 24 hours.',
     IGNORE,
   ]);
 
-export const changeMail = (to: string, site: string, link: string): Mail =>
+/** Names the account: the recipient must not confirm an address for somebody else's. */
+export const changeMail = (to: string, site: string, account: string, link: string): Mail =>
   mail(to, site, 'Confirm your new e-mail address', [
-    `open this link to make this the address of your account at ${site}:`,
+    `open this link to make ${to} the address of the account ${account} at ${site}:`,
     link,
-    'It works once, within 24 hours. Until then your account keeps the address it has.',
-    IGNORE,
+    'It works once, within 24 hours. Until then the account keeps the address it has.',
+    `If ${account} is not yours, do not open it: nothing happens without the link.`,
   ]);
 
 export const changeNotice = (to: string, site: string): Mail =>
   mail(to, site, 'Your e-mail address is about to change', [
     `somebody who is signed in to your account at ${site} asked to give it another e-mail address. It changes when the new address is confirmed.`,
     `If that was not you, change your password now, which signs out every other browser:\n${site}/account`,
+  ]);
+
+export const emailChangedMail = (to: string, site: string, undoLink: string): Mail =>
+  mail(to, site, 'Your e-mail address was changed', [
+    `your account at ${site} now has another e-mail address, and no longer this one.`,
+    `If that was not you, open this link to take the account back. It restores this address and lets you choose a new password:\n${undoLink}`,
+    'It works once, within 3 days.',
   ]);
 
 export const resetMail = (to: string, site: string, link: string): Mail =>

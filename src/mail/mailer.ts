@@ -13,6 +13,7 @@ type MailKind =
   | 'reset_password'
   | 'change_email'
   | 'email_change_notice'
+  | 'email_changed'
   | 'password_notice'
   | 'incident';
 

@@ -47,6 +47,7 @@ const EVENT_TEXTS: Record<SecurityEventKind, (application: string) => string> = 
   password_reset: () => 'Password reset by mail',
   email_verified: () => 'E-mail address confirmed',
   email_changed: () => 'E-mail address changed',
+  email_change_undone: () => 'Change of the e-mail address undone',
   session_ended: () => 'Signed another browser out',
   granted: (application) => `You allowed ${application} to use your account`,
   disconnected: (application) => `You disconnected ${application}`,

@@ -38,6 +38,7 @@ const DONE: Readonly<Record<string, string>> = {
 };
 const TROUBLE: Readonly<Record<string, string>> = {
   stale: 'That link did not fit your account any more. Nothing was changed.',
+  password_stale: 'Your password was changed elsewhere at this very moment. It was not changed again.',
   too_many: 'We sent you several mails in the last hour. Look for them first, or try again later.',
 };
 

@@ -14,6 +14,8 @@ export type LoginProps = {
 
 const DONE: Readonly<Record<string, string>> = {
   reset: 'Your password is changed, and every browser was signed out. Sign in with the new one.',
+  undone:
+    'Your account has its earlier address and a new password, and every browser was signed out. Sign in with them.',
   deleted: 'Your account is deleted. Thank you for having been here.',
   taken: 'This address has an account already. Sign in to it.',
 };

@@ -1,27 +1,38 @@
 import { type Html, html } from './html.ts';
 import { gateLayout } from './layout.ts';
-import { csrfField } from './parts.ts';
+import { csrfField, field, notice } from './parts.ts';
 
 type VerifyEmailProps = {
   readonly csrfToken: string;
   readonly token: string;
   readonly email: string;
   readonly purpose: 'verify_email' | 'change_email';
+  /** The present address of the account. */
+  readonly account: string;
+  readonly askPassword: boolean;
+  readonly error?: string | undefined;
 };
 
-const TEXTS = {
-  verify_email: 'Confirm that this is your address:',
-  change_email: 'From then on this is the address you sign in with:',
-} as const;
+const lead = ({ purpose, account, email }: VerifyEmailProps): Html =>
+  purpose === 'verify_email'
+    ? html`Confirm that this is the address of your account: <strong>${email}</strong>.`
+    : html`From then on you sign in to the account <strong>${account}</strong> with the address <strong>${email}</strong>.`;
 
-export function verifyEmailPage({ csrfToken, token, email, purpose }: VerifyEmailProps): Html {
+export function verifyEmailPage(props: VerifyEmailProps): Html {
+  const { csrfToken, token, account, askPassword, error } = props;
   return gateLayout(
     'Confirm your address',
     html`<h1>Confirm your address</h1>
-<p>${TEXTS[purpose]} <strong>${email}</strong>.</p>
-<form class="actions even" method="post" action="/verify-email">
+${error && notice('error', error)}
+<p>${lead(props)}</p>
+<form class="${askPassword ? 'stack' : 'actions even'}" method="post" action="/verify-email">
 ${csrfField(csrfToken)}
 <input type="hidden" name="token" value="${token}">
+${
+  askPassword &&
+  html`<input class="visually-hidden" type="email" name="email" value="${account}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
+${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', required: true, autofocus: true, hint: 'The password of this account. It is asked for because this browser is not signed in to it.' })}`
+}
 <button class="primary">Confirm</button>
 </form>`,
     html`You did not ask for this? Then close this page: nothing happens.`,

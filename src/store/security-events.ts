@@ -19,6 +19,7 @@ export type SecurityEventKind =
   | 'password_reset'
   | 'email_verified'
   | 'email_changed'
+  | 'email_change_undone'
   | 'session_ended'
   | 'granted'
   | 'disconnected'

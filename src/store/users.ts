@@ -5,7 +5,8 @@ import {
   type ProfileChanges,
   profileFrom,
 } from '../protocol/profile.ts';
-import { type Driver, DuplicateKey, type Row } from './drivers/driver.ts';
+import { type Driver, DuplicateKey, type Row, type Statement } from './drivers/driver.ts';
+import type { MailLink } from './mail-links.ts';
 import {
   nullableNumber,
   nullableText,
@@ -49,6 +50,12 @@ type DeletedUser = { readonly grantsRevoked: number };
 
 /** Addresses are compared without regard to case; the user's own spelling is shown. */
 export const emailKey = (email: string): string => email.trim().toLowerCase();
+
+/**
+ * Links that undo an email change survive later changes: else a thief who changed the address would end them with a
+ * new password or a second change.
+ */
+const NOT_UNDO = "purpose <> 'undo_email_change'";
 
 export class SqlUsers {
   readonly #driver: Driver;
@@ -100,18 +107,26 @@ export class SqlUsers {
     return (await this.#driver.write(sql, [id, disabled ? now : null])).length > 0;
   }
 
-  /** Ends every session of the user except `keepSession`. */
-  async setPassword(id: string, passwordHash: string, now: number, keepSession = ''): Promise<boolean> {
-    const [changed] = await this.#driver.transaction([
+  /**
+   * Ends every session of the user except `keepSession`, and every mailed link. With `from`: changes the password only
+   * while it is that one.
+   */
+  async setPassword(
+    id: string,
+    passwordHash: string,
+    now: number,
+    { keepSession = '', from = '' }: { readonly keepSession?: string; readonly from?: string } = {},
+  ): Promise<boolean> {
+    const [rows] = await this.#driver.transaction([
       {
-        sql: 'UPDATE users SET password_hash = $2, updated_at = $3 WHERE id = $1 RETURNING id',
-        values: [id, passwordHash, now],
+        sql: `UPDATE users SET password_hash = $2, updated_at = $3
+          WHERE id = $1 AND ($4 = '' OR password_hash = $4) RETURNING id`,
+        values: [id, passwordHash, now, from],
       },
       { sql: 'DELETE FROM sessions WHERE user_id = $1 AND id_hash <> $2', values: [id, keepSession] },
-      // An earlier link must not undo the change.
-      { sql: "DELETE FROM mail_links WHERE user_id = $1 AND purpose = 'reset_password'", values: [id] },
+      { sql: `DELETE FROM mail_links WHERE user_id = $1 AND ${NOT_UNDO}`, values: [id] },
     ]);
-    return changed!.length > 0;
+    return rows!.length > 0;
   }
 
   /** With `email`: only while it is still the user's address. */
@@ -144,24 +159,48 @@ export class SqlUsers {
     now: number,
   ): Promise<'changed' | 'taken' | 'stale'> {
     const changed = 'EXISTS (SELECT 1 FROM users WHERE id = $1 AND email = $2)';
+    return this.#moveEmail([
+      {
+        sql: `UPDATE users SET email = $2, email_verified_at = $4, updated_at = $4
+          WHERE id = $1 AND email = $3 RETURNING id`,
+        values: [id, to, from, now],
+      },
+      ...moveEmailKey(from, to, changed, [id, to]),
+      // Links mailed to the old address must not give access to the account.
+      { sql: `DELETE FROM mail_links WHERE user_id = $1 AND ${NOT_UNDO} AND ${changed}`, values: [id, to] },
+    ]);
+  }
+
+  /**
+   * Gives the account back to the owner of an earlier address, with a new password: ends every session and mailed
+   * link, except links that undo a change before this one. `stale`: address or password changed since `user` was read.
+   */
+  async undoEmailChange(
+    { id, email, passwordHash: oldHash }: Pick<User, 'id' | 'email' | 'passwordHash'>,
+    link: MailLink,
+    passwordHash: string,
+    now: number,
+  ): Promise<'changed' | 'taken' | 'stale'> {
+    // Each hash has a random salt: no other change has set this one.
+    const changed = 'EXISTS (SELECT 1 FROM users WHERE id = $1 AND password_hash = $2)';
+    return this.#moveEmail([
+      {
+        sql: `UPDATE users SET email = $2, email_verified_at = $3, password_hash = $4, updated_at = $3
+          WHERE id = $1 AND email = $5 AND password_hash = $6 RETURNING id`,
+        values: [id, link.email, now, passwordHash, email, oldHash],
+      },
+      ...moveEmailKey(email, link.email, changed, [id, passwordHash]),
+      { sql: 'DELETE FROM sessions WHERE user_id = $1', values: [id] },
+      {
+        sql: `DELETE FROM mail_links WHERE user_id = $1 AND (${NOT_UNDO} OR expires_at >= $3) AND ${changed}`,
+        values: [id, passwordHash, link.expiresAt],
+      },
+    ]);
+  }
+
+  async #moveEmail(statements: readonly Statement[]): Promise<'changed' | 'taken' | 'stale'> {
     try {
-      const [rows] = await this.#driver.transaction([
-        {
-          sql: `UPDATE users SET email = $2, email_verified_at = $4, updated_at = $4
-            WHERE id = $1 AND email = $3 RETURNING id`,
-          values: [id, to, from, now],
-        },
-        {
-          sql: `INSERT INTO user_emails (email, user_id) SELECT CAST($3 AS TEXT), CAST($1 AS TEXT) WHERE ${changed}`,
-          values: [id, to, emailKey(to)],
-        },
-        {
-          sql: `DELETE FROM user_emails WHERE email = $3 AND user_id = $1 AND ${changed}`,
-          values: [id, to, emailKey(from)],
-        },
-        // Links mailed to the old address must not give access to the account.
-        { sql: `DELETE FROM mail_links WHERE user_id = $1 AND ${changed}`, values: [id, to] },
-      ]);
+      const [rows] = await this.#driver.transaction(statements);
       return rows!.length > 0 ? 'changed' : 'stale';
     } catch (error) {
       if (error instanceof DuplicateKey) return 'taken';
@@ -192,4 +231,25 @@ export class SqlUsers {
     ]);
     return rows.at(-1)!.length > 0 ? { grantsRevoked: rows[0]!.length } : undefined;
   }
+}
+
+/** Replaces one spelling's key by another; nothing when both are the same. `changed` uses the values $1 and $2. */
+function moveEmailKey(
+  from: string,
+  to: string,
+  changed: string,
+  values: readonly [id: string, mark: string],
+): Statement[] {
+  const [fromKey, toKey] = [emailKey(from), emailKey(to)];
+  if (fromKey === toKey) return [];
+  return [
+    {
+      sql: `INSERT INTO user_emails (email, user_id) SELECT CAST($3 AS TEXT), CAST($1 AS TEXT) WHERE ${changed}`,
+      values: [...values, toKey],
+    },
+    {
+      sql: `DELETE FROM user_emails WHERE email = $3 AND user_id = $1 AND ${changed}`,
+      values: [...values, fromKey],
+    },
+  ];
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { TemporarilyUnavailable } from '../../src/protocol/errors.ts';
-import { pathTo } from '../support/mails.ts';
-import { HOUR, hiddenFields, PASSWORD, type Reply, Service, Visitor } from '../support/service.ts';
+import { mailsTo, pathTo } from '../support/mails.ts';
+import { DAY, HOUR, hiddenFields, PASSWORD, type Reply, Service, Visitor } from '../support/service.ts';
 
 /* The very requests of attacks on accounts, each of which once worked. */
 
@@ -80,4 +80,161 @@ test('the 65,536 networks of an IPv6 /48 do not multiply a limit by as many', as
   };
   for (let i = 0; i < 150; i++) assert.equal((await fail(i)).status, 401);
   assert.equal((await fail(150)).status, 429);
+});
+
+describe('a thief who knows the password', () => {
+  const NEXT = 'nine yellow umbrellas';
+
+  /** Sends the form of this path on the account page. */
+  async function send(visitor: Visitor, path: string, fields: Record<string, string>): Promise<Reply> {
+    const { form_token } = hiddenFields((await visitor.get('/account')).text);
+    return visitor.post(path, { form_token: form_token!, ...fields });
+  }
+
+  async function requestEmailChange(visitor: Visitor, email: string, current_password = PASSWORD) {
+    service.clock.advance(HOUR);
+    assert.equal((await send(visitor, '/account/email', { email, current_password })).status, 303);
+    return pathTo(service, email);
+  }
+
+  async function confirm(
+    visitor: Visitor,
+    path: string,
+    fields: Record<string, string> = {},
+  ): Promise<Reply> {
+    return visitor.post('/verify-email', { ...hiddenFields((await visitor.get(path)).text), ...fields });
+  }
+
+  async function takeOver(thief: Visitor, email: string, password = PASSWORD): Promise<void> {
+    const path = await requestEmailChange(thief, email, password);
+    assert.equal((await confirm(thief, path)).headers.get('location'), '/account?done=email');
+  }
+
+  async function undo(path: string, password = NEXT): Promise<Reply> {
+    const [visitor, fields] = await opened(stranger(''), path);
+    return visitor.post('/undo-email-change', { ...fields, password });
+  }
+
+  const emailOf = async (id: string) => (await service.app.store.users.find(id))?.email;
+
+  test('cannot finish an email change after the owner reset the password', async () => {
+    const user = await service.createUser();
+    const thief = await service.signedIn(user);
+    const path = await requestEmailChange(thief, `thief-${user.email}`);
+    const [owner, fields] = await opened(stranger(''), '/forgot-password');
+    await owner.post('/forgot-password', { ...fields, email: user.email });
+    const [, form] = await opened(owner, await pathTo(service, user.email));
+    assert.equal((await owner.post('/reset-password', { ...form, password: NEXT })).status, 303);
+
+    const form_token = hiddenFields((await thief.get('/login')).text).form_token!;
+    const token = new URLSearchParams(path.slice(path.indexOf('?'))).get('token')!;
+    const forged = { form_token, token, password: PASSWORD };
+    assert.equal((await thief.post('/verify-email', forged)).status, 400);
+    assert.equal(await emailOf(user.id), user.email);
+  });
+
+  test('cannot finish an email change after the owner changed the password', async () => {
+    const user = await service.createUser();
+    const [thief, owner] = [await service.signedIn(user), await service.signedIn(user)];
+    const path = await requestEmailChange(thief, `thief-${user.email}`);
+    await send(owner, '/account/password', { current_password: PASSWORD, new_password: NEXT });
+    assert.equal((await owner.get(path)).status, 400);
+    assert.equal(await emailOf(user.id), user.email);
+  });
+
+  test('loses the account again: the old address gets a link that takes it back', async () => {
+    const user = await service.createUser();
+    const thief = await service.signedIn(user);
+    await takeOver(thief, `thief-${user.email}`);
+    assert.match((await mailsTo(service, user.email)).at(-1)!.subject, /address was changed/);
+    const link = await pathTo(service, user.email);
+
+    await send(thief, '/account/password', {
+      current_password: PASSWORD,
+      new_password: 'a password of a thief',
+    });
+    await takeOver(thief, `second-${user.email}`, 'a password of a thief');
+    const thiefsLink = await pathTo(service, `thief-${user.email}`);
+    assert.equal((await undo(link, 'short')).status, 400, 'a refused password does not spend the link');
+    assert.equal((await undo(link)).headers.get('location'), '/login?done=undone');
+
+    assert.equal(await emailOf(user.id), user.email);
+    assert.equal((await thief.get('/account')).status, 303);
+    assert.equal((await undo(thiefsLink)).status, 403, 'there is no form to send');
+    assert.equal((await undo(link)).status, 403);
+    for (const password of [PASSWORD, 'a password of a thief'])
+      assert.equal((await (await service.visitor(user)).signIn('/login', password)).status, 400);
+    const owner = await service.visitor(user);
+    assert.equal((await owner.signIn('/login', NEXT)).status, 303);
+    assert.match((await owner.get('/account')).text, /Change of the e-mail address undone/);
+  });
+
+  test('cannot end that link by undoing a second change', async () => {
+    const user = await service.createUser();
+    const thief = await service.signedIn(user);
+    await takeOver(thief, `thief-${user.email}`);
+    const link = await pathTo(service, user.email);
+    await takeOver(thief, `second-${user.email}`);
+    assert.equal((await undo(await pathTo(service, `thief-${user.email}`))).status, 303);
+    assert.equal((await undo(link)).status, 303);
+    assert.equal(await emailOf(user.id), user.email);
+  });
+
+  test('that link works for three days, and an address that was never verified gets none', async () => {
+    const user = await service.createUser();
+    await takeOver(await service.signedIn(user), `new-${user.email}`);
+    const link = await pathTo(service, user.email);
+    service.clock.advance(3 * DAY - 1);
+    assert.equal((await stranger('').get(link)).status, 200);
+    service.clock.advance(1);
+    assert.equal((await stranger('').get(link)).status, 400);
+
+    const unverified = await service.createUser(undefined, 'Ada', false);
+    await takeOver(await service.signedIn(unverified), `new-${unverified.email}`);
+    assert.doesNotMatch((await mailsTo(service, unverified.email)).at(-1)!.text, /token=/);
+  });
+});
+
+describe('a link that verifies an address', () => {
+  /** An attacker requests the change of their own account to the victim's address. */
+  async function luredVictim(): Promise<{ attacker: Visitor; email: string; path: string }> {
+    service.clock.advance(HOUR);
+    const attacker = await service.signedIn();
+    const email = `victim-${attacker.user.email}`;
+    const { form_token } = hiddenFields((await attacker.get('/account')).text);
+    const form = { form_token: form_token!, email, current_password: PASSWORD };
+    await attacker.post('/account/email', form);
+    return { attacker, email, path: await pathTo(service, email) };
+  }
+
+  test('names the account, in the mail and on the page', async () => {
+    const { attacker, email, path } = await luredVictim();
+    assert.ok((await mailsTo(service, email)).at(-1)!.text.includes(attacker.user.email));
+    assert.ok((await stranger(email).get(path)).text.includes(attacker.user.email));
+  });
+
+  test('has no effect for somebody who is not signed in to the account and does not know its password', async () => {
+    const { attacker, email, path } = await luredVictim();
+    for (const victim of [stranger(email), await service.signedIn()]) {
+      const [, fields] = await opened(victim, path);
+      for (const password of ['', 'a password of the victim']) {
+        const response = await victim.post('/verify-email', { ...fields, password });
+        assert.equal(response.status, 400);
+        assert.match(response.text, /not the password of this account/);
+      }
+    }
+    assert.equal(await service.app.store.users.findByEmail(email), undefined);
+    assert.equal((await service.app.store.users.find(attacker.user.id))?.email, attacker.user.email);
+  });
+
+  test('works in another browser with the password of the account, within the limit of guesses', async () => {
+    const { attacker, email, path } = await luredVictim();
+    const [other, fields] = await opened(stranger(email), path);
+    const guess = (password: string) => other.post('/verify-email', { ...fields, password });
+    for (let i = 0; i < 10; i++) assert.equal((await guess('wrong')).status, 400);
+    assert.equal((await guess(PASSWORD)).status, 429);
+    service.clock.advance(HOUR / 4);
+    assert.equal((await guess(PASSWORD)).status, 303);
+    assert.equal((await service.app.store.users.findByEmail(email))?.id, attacker.user.id);
+  });
 });

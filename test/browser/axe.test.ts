@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
+import { hashMailedToken, newMailedToken } from '../../src/accounts/mailed-token.ts';
 import { pathTo } from '../support/mails.ts';
-import { authorizePath, newVerifier, Service, type TestClient, type TestUser } from '../support/service.ts';
+import {
+  authorizePath,
+  DAY,
+  newVerifier,
+  Service,
+  type TestClient,
+  type TestUser,
+} from '../support/service.ts';
 import { seriousFaults } from './axe.ts';
 import {
   type Callback,
@@ -117,6 +125,18 @@ describe('accessibility', { skip: NO_BROWSER }, () => {
     await page.goto(service.url + (await pathTo(service, user.email)));
     await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
     assert.deepEqual(await seriousFaults(page), []);
+    for (const [path, purpose] of [
+      ['/verify-email', 'change_email'],
+      ['/undo-email-change', 'undo_email_change'],
+    ] as const) {
+      const token = newMailedToken();
+      const [tokenHash, expiresAt] = [hashMailedToken(token), service.clock.ms + DAY];
+      const link = { userId: user.id, tokenHash, purpose, email: 'other@example.com', expiresAt };
+      await service.app.store.mailLinks.create(link);
+      await page.goto(`${service.url}${path}?token=${user.id}.${token}`);
+      await page.getByLabel(/password/i).waitFor();
+      assert.deepEqual(await seriousFaults(page), [], path);
+    }
     await context.close();
   });
 

@@ -63,7 +63,13 @@ test('restored --yes ends sessions and mailed links: those used since the backup
       address: '',
       userAgent: '',
     });
-    await store.mailLinks.create(id, 'reset', 'reset_password', 'ada@example.com', expiresAt);
+    await store.mailLinks.create({
+      userId: id,
+      tokenHash: 'reset',
+      purpose: 'reset_password',
+      email: 'ada@example.com',
+      expiresAt,
+    });
     await store.signUps.create({
       tokenHash: 'sign-up',
       email: 'new@example.com',

@@ -4,6 +4,9 @@ import { newId } from '../../../src/protocol/credentials.ts';
 import type { User } from '../../../src/store/users.ts';
 import { createUser, DAY, database, HOUR, NOW, newSession, newUser, type Opened } from './fixtures.ts';
 
+const newLink = (userId: string, tokenHash: string, email: string) =>
+  ({ userId, tokenHash, purpose: 'reset_password', email, expiresAt: NOW + HOUR }) as const;
+
 export function userContract(open: () => Promise<Opened>): void {
   const db = database(open);
 
@@ -77,7 +80,7 @@ export function userContract(open: () => Promise<Opened>): void {
   test('a changed email address invalidates mailed links; a change that fails leaves them', async () => {
     const [id, other] = [await createUser(db.store), await createUser(db.store)];
     const [from, taken, to] = [`${id}@example.com`, `${other}@example.com`, `new.${id}@example.com`];
-    await db.store.mailLinks.create(id, 'link', 'reset_password', from, NOW + HOUR);
+    await db.store.mailLinks.create(newLink(id, 'link', from));
     const isLinkLive = async () =>
       (await db.store.mailLinks.find(id, 'link', 'reset_password', NOW)) !== undefined;
 
@@ -100,7 +103,7 @@ export function userContract(open: () => Promise<Opened>): void {
     await Promise.all([session(id, 'a'), session(id, 'b'), session(other, 'a')]);
     const user = async (owner: string, name: string) =>
       (await db.store.sessions.findUser(`${owner} ${name}`, NOW))?.id;
-    assert.equal(await db.store.users.setPassword(id, 'second', NOW + 1, `${id} b`), true);
+    assert.equal(await db.store.users.setPassword(id, 'second', NOW + 1, { keepSession: `${id} b` }), true);
     assert.deepEqual(
       [await user(id, 'a'), await user(id, 'b'), await user(other, 'a')],
       [undefined, id, other],
@@ -109,6 +112,71 @@ export function userContract(open: () => Promise<Opened>): void {
     assert.deepEqual([found?.passwordHash, found?.updatedAt], ['second', NOW + 1]);
     await db.store.users.setPassword(id, 'third', NOW + 2);
     assert.equal(await user(id, 'b'), undefined);
+  });
+
+  test('a new password ends every mailed link, but not those that undo an email change', async () => {
+    const id = await createUser(db.store);
+    const purposes = ['verify_email', 'change_email', 'reset_password', 'undo_email_change'] as const;
+    for (const purpose of purposes)
+      await db.store.mailLinks.create({ ...newLink(id, purpose, 'a'), purpose });
+    await db.store.users.setPassword(id, 'second', NOW);
+    const found = await Promise.all(purposes.map((one) => db.store.mailLinks.find(id, one, one, NOW)));
+    assert.deepEqual(found, [undefined, undefined, undefined, { email: 'a', expiresAt: NOW + HOUR }]);
+  });
+
+  test('a password can be changed, and a link created, only while the password is a given one', async () => {
+    const id = await createUser(db.store, { passwordHash: 'first' });
+    assert.equal(await db.store.users.setPassword(id, 'second', NOW, { from: 'first' }), true);
+    assert.equal(await db.store.users.setPassword(id, 'third', NOW, { from: 'first' }), false);
+    assert.equal((await db.store.users.find(id))?.passwordHash, 'second');
+    const create = (tokenHash: string, passwordHash: string) =>
+      db.store.mailLinks.create({ ...newLink(id, tokenHash, 'a'), passwordHash });
+    assert.deepEqual([await create('old', 'first'), await create('new', 'second')], [false, true]);
+    assert.equal(await db.store.mailLinks.find(id, 'old', 'reset_password', NOW), undefined);
+    assert.equal(await db.store.mailLinks.take(id, 'new', 'reset_password', NOW), 'a');
+  });
+
+  test('an email change is undone once, with a new password; only links that undo an earlier one stay', async () => {
+    const id = await createUser(db.store);
+    const { users, mailLinks, sessions } = db.store;
+    const first = `${id}@example.com`;
+    const undo = { purpose: 'undo_email_change' } as const;
+    for (const [name, expiresAt] of Object.entries({ earlier: NOW + 1, own: NOW + 2, later: NOW + 3 }))
+      await mailLinks.create({ ...newLink(id, name, first), ...undo, expiresAt });
+    await mailLinks.create(newLink(id, 'reset', 'x'));
+    await sessions.create(newSession(id, id, NOW + DAY));
+    await users.changeEmail(id, first, `second.${first}`, NOW);
+    const user = (await users.find(id))!;
+    const link = (await mailLinks.find(id, 'own', 'undo_email_change', NOW))!;
+
+    assert.equal(await users.undoEmailChange({ ...user, passwordHash: 'other' }, link, 'x', NOW), 'stale');
+    const uses = ['new', 'newer'].map((hash) => users.undoEmailChange(user, link, hash, NOW));
+    assert.deepEqual((await Promise.all(uses)).sort(), ['changed', 'stale']);
+    const { email, emailVerified, passwordHash } = (await users.find(id))!;
+    assert.deepEqual([email, emailVerified], [first, true]);
+    assert.match(passwordHash, /^new/);
+    assert.equal((await users.findByEmail(first))?.id, id);
+    assert.equal(await users.findByEmail(`second.${first}`), undefined);
+    assert.equal(await sessions.findUser(id, NOW), undefined);
+    const live = await Promise.all(
+      ['earlier', 'own', 'later'].map((name) => mailLinks.find(id, name, 'undo_email_change', NOW)),
+    );
+    assert.deepEqual(
+      live.map((one) => one !== undefined),
+      [true, false, false],
+    );
+    assert.equal(await mailLinks.find(id, 'reset', 'reset_password', NOW), undefined);
+  });
+
+  test('an email change cannot be undone to an address that somebody else has now', async () => {
+    const [id, other] = [await createUser(db.store), await createUser(db.store)];
+    const user = (await db.store.users.find(id))!;
+    const link = { email: `${other}@example.com`, expiresAt: NOW + DAY };
+    assert.equal(await db.store.users.undoEmailChange(user, link, 'new', NOW), 'taken');
+    assert.equal((await db.store.users.find(id))?.passwordHash, 'hash');
+    const same = { ...link, email: user.email.toUpperCase() };
+    assert.equal(await db.store.users.undoEmailChange(user, same, 'new', NOW), 'changed');
+    assert.equal((await db.store.users.findByEmail(user.email))?.id, id);
   });
 
   test('a session lasts until it is ended, expires or its user is disabled', async () => {
