@@ -93,6 +93,16 @@ const EXPLANATIONS: { readonly [R in FailureReason]: Explanation<R> } = {
     why: 'Something went wrong here, not in your application. The people who run this service find it in their log by the request ID.',
     fix: 'Try again later, waiting longer each time.',
   },
+  outcome_unknown: {
+    title: 'The outcome is unknown',
+    why: 'The database of this service did not respond in time: the request may have taken effect or not. Nothing is wrong with your application.',
+    fix: 'Try once more with the same code or token. If that is refused, the request had taken effect: send the user through authorization again.',
+  },
+  temporarily_unavailable: {
+    title: 'Not available',
+    why: 'This service could not reach its database, or was too busy. Nothing was changed, and nothing is wrong with your application.',
+    fix: 'Wait as long as Retry-After says, then try again with the same code or token: it still works.',
+  },
   rate_limited_address: {
     title: 'Rate limit of this address',
     why: 'More requests came from this network in this minute than the limit allows. Anybody who sends your client_id is counted, each network for itself.',

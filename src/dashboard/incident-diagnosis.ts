@@ -30,6 +30,10 @@ export function diagnose({ id, kind, generation, presentations }: Incident): Dia
       summary: 'Another application presented a token of this session: most likely a leak.',
       fix: LEAK,
     };
+  const lost = presentations.find(
+    (presentation) => presentation.reason === 'outcome_unknown' && presentation.generation === generation,
+  );
+  if (!first && lost) return lostResponse(lost);
   if (!first || !second)
     return {
       summary: 'The first use is no longer in the log, so nothing can be said of what it was.',
@@ -37,6 +41,15 @@ export function diagnose({ id, kind, generation, presentations }: Incident): Dia
     };
   return compare(first, second, kind);
 }
+
+/** After an unknown outcome an honest retry looks like a thief's, and revokes the grant (decision 012). */
+const lostResponse = ({ at }: Presentation): Diagnosis => ({
+  summary: `The response to the first attempt was lost (database timeout at ${secondsUtc(at)} UTC): most likely your application tried again, as it should.`,
+  fix: 'Nothing is wrong with your application. The first attempt had taken effect, so the second one counted as a second use. Send the user through authorization again.',
+});
+
+/** Such as 2030-01-01 00:00:05. */
+const secondsUtc = (at: number): string => new Date(at).toISOString().slice(0, 19).replace('T', ' ');
 
 function compare(first: Presentation, second: Presentation, kind: Incident['kind']): Diagnosis {
   const sameNetwork = network(first.address) === network(second.address);

@@ -2,8 +2,9 @@ import type { App } from '../app.ts';
 import type { Span, Tracer } from '../observability/tracer.ts';
 import { errorUri, TemporarilyUnavailable } from '../protocol/errors.ts';
 import { reasonOf } from '../request-log/diagnostics.ts';
+import { DatabaseUnavailable, OutcomeUnknown } from '../store/drivers/driver.ts';
 import { AccessLog, labelsOf } from './access-log.ts';
-import { ErrorResponses } from './error-responses.ts';
+import { ErrorResponses, type UnexpectedFailure } from './error-responses.ts';
 import { HttpRequest, type ReceivedRequest, type Route } from './request.ts';
 import { requestIds } from './request-id.ts';
 import { type HttpResponse, withErrorUri, withHeaders } from './response.ts';
@@ -92,8 +93,14 @@ export class Dispatcher {
   #fail(request: HttpRequest, error: unknown): HttpResponse {
     const busy = error instanceof TemporarilyUnavailable;
     if (!busy) this.#app.log.error({ err: error, request_id: request.id }, 'a request failed');
-    return this.#errors.failed(request, { busy });
+    return this.#errors.failed(request, unexpectedFailure(error));
   }
+}
+
+function unexpectedFailure(error: unknown): UnexpectedFailure {
+  if (error instanceof OutcomeUnknown) return 'outcome_unknown';
+  const unavailable = error instanceof TemporarilyUnavailable || error instanceof DatabaseUnavailable;
+  return unavailable ? 'temporarily_unavailable' : 'server_error';
 }
 
 function beginSpan(tracer: Tracer, { headers: { traceparent } }: HttpRequest): Span | undefined {

@@ -1,10 +1,19 @@
 import { messagePage } from '../pages/message.ts';
 import { BODY_TOO_LARGE, METHOD_NOT_ALLOWED, NOT_FOUND, protocolError } from '../protocol/errors.ts';
+import { type FailureReason, NO_DETAILS } from '../protocol/failure-reason.ts';
 import type { Diagnostics } from '../request-log/diagnostics.ts';
 import { notFoundResponse } from './error-pages.ts';
 import { htmlResponse } from './html-response.ts';
 import type { HttpRequest } from './request.ts';
 import { errorResponse, type HttpResponse, withHeaders } from './response.ts';
+
+/**
+ * `temporarily_unavailable`: it is known that nothing was changed. `outcome_unknown`: the database's response was lost.
+ */
+export type UnexpectedFailure = Extract<
+  FailureReason,
+  'temporarily_unavailable' | 'outcome_unknown' | 'server_error'
+>;
 
 /** Responses to requests that no handler answered: a page where a browser asked for one, else JSON. */
 export class ErrorResponses {
@@ -39,10 +48,10 @@ export class ErrorResponses {
       : errorResponse(protocolError('invalid_request', BODY_TOO_LARGE, 413), diagnostics);
   }
 
-  /** `busy`: a bounded resource is used up for now, and nothing failed. */
-  failed(request: HttpRequest, { busy }: { readonly busy: boolean }): HttpResponse {
+  failed(request: HttpRequest, reason: UnexpectedFailure): HttpResponse {
+    const busy = reason === 'temporarily_unavailable';
     if (!this.#isPage(request.path))
-      return errorResponse(busy ? 'temporarily_unavailable' : 'server_error', failureOf(request));
+      return errorResponse(busy ? 'temporarily_unavailable' : 'server_error', diagnosticsOf(request, reason));
     const content = messagePage({
       title: busy ? 'Busy right now' : 'Something went wrong',
       paragraphs: ['Nothing was changed that you did not see confirmed. Please try again in a moment.'],
@@ -53,10 +62,11 @@ export class ErrorResponses {
 }
 
 /** A client endpoint that fails unexpectedly still tells the developer so in the application's request log. */
-const failureOf = ({ claimedClientId }: HttpRequest): Diagnostics | undefined =>
-  claimedClientId === undefined
-    ? undefined
-    : { claimedClientId, failure: { reason: 'server_error', details: {} } };
+function diagnosticsOf(request: HttpRequest, reason: UnexpectedFailure): Diagnostics | undefined {
+  const { claimedClientId, clientId, ref } = request;
+  if (claimedClientId === undefined) return undefined;
+  return { claimedClientId, clientId, failure: { reason, details: NO_DETAILS }, ...(ref && { ref }) };
+}
 
 function notTaken(request: HttpRequest, status: number, why: string, diagnostics: Diagnostics): HttpResponse {
   const content = messagePage({ title: 'This could not be taken', paragraphs: [why], requestId: request.id });

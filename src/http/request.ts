@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { App } from '../app.ts';
+import type { GrantRef } from '../protocol/credentials.ts';
 import { parseForm } from '../protocol/parameters.ts';
 import type { LoggedEndpoint } from '../store/request-log.ts';
 import type { HttpResponse } from './response.ts';
@@ -64,6 +65,9 @@ export class HttpRequest {
    * unexpectedly, has the limit's headers and reaches the application's log.
    */
   claimedClientId: string | undefined;
+  /** The client, once it has authenticated, and the credential that it presents. */
+  clientId: string | undefined;
+  ref: GrantRef | undefined;
   rateLimit: RateLimitUse | undefined;
   #query: ReadonlyMap<string, string> | undefined;
 

@@ -24,13 +24,18 @@ export function jsonResponse(body: string, diagnostics?: Diagnostics): HttpRespo
     : { status: 200, headers: JSON_HEADERS, body };
 }
 
-/** RFC 6749 5.2. A failed client authentication names the scheme it could have used. */
+/** Seconds after which a database that failed over, or a queue that was full, is likely to be back. */
+const RETRY_AFTER = { 'retry-after': '5' } as const;
+
+/** A failed client authentication names the scheme it could have used (RFC 6749 5.2). */
+const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, string>>>> = {
+  invalid_client: { ...JSON_HEADERS, 'www-authenticate': 'Basic realm="postern"' },
+  temporarily_unavailable: { ...JSON_HEADERS, ...RETRY_AFTER },
+};
+
 export function errorResponse(error: ErrorCode | ProtocolError, diagnostics?: Diagnostics): HttpResponse {
   const { code, status, description } = typeof error === 'string' ? protocolError(error) : error;
-  const headers =
-    code === 'invalid_client'
-      ? { ...JSON_HEADERS, 'www-authenticate': 'Basic realm="postern"' }
-      : JSON_HEADERS;
+  const headers = ERROR_HEADERS[code] ?? JSON_HEADERS;
   const body = JSON.stringify({ error: code, error_description: description });
   return diagnostics
     ? { status, headers, body, error: code, diagnostics }

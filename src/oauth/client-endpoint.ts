@@ -17,6 +17,8 @@ import { type InvalidParameters, rejectedSecret } from './failure-details.ts';
 
 /** A request whose client is authenticated. */
 export type ClientRequest = {
+  /** An endpoint sets `ref` before it uses the credential: if that fails, the request log still has it. */
+  readonly http: HttpRequest;
   readonly application: Application;
   readonly parameters: ReadonlyMap<string, string>;
   readonly now: number;
@@ -49,13 +51,14 @@ export function clientEndpoint({ validate, handle }: ClientEndpoint): Handler {
     if (authentication.outcome !== 'authenticated')
       return invalidClient(authentication, client, clientSecret);
     const { application } = authentication;
+    http.clientId = application.clientId;
     const counted = app.clientLimits.countAuthenticated(limit, application);
     if (counted) await counted;
     if (limit.exceeded) {
       const failure = withoutDetails('rate_limited_client');
       return tooMany(app, limit, 'client', { clientId: application.clientId, failure });
     }
-    const response = await handle(app, { application, parameters, now });
+    const response = await handle(app, { http, application, parameters, now });
     return { ...response, diagnostics: { ...response.diagnostics, clientId: application.clientId } };
   };
 }

@@ -12,11 +12,12 @@ const REVOKED = '{"revoked":true}';
 export const revoke: ClientEndpoint = {
   validate: (parameters) => missing(parameters, ['token']),
 
-  async handle(app, { application, parameters, now }) {
+  async handle(app, { http, application, parameters, now }) {
     const text = param(parameters, 'token')!;
     const { tokenSigner } = app.keys;
     const refreshToken = tokenSigner.verifyRefreshToken(text);
     if (refreshToken) {
+      http.ref = refreshToken;
       const revoked = await app.store.grants.revoke(refreshToken, application.clientId, now);
       if (revoked) app.metrics?.grantRevoked('revoked_by_client');
       return jsonResponse(REVOKED, { success: revoked ? 'revoked' : 'nothing_revoked', ref: refreshToken });

@@ -53,11 +53,12 @@ export const token: ClientEndpoint = {
 
 async function exchangeCode(
   app: App,
-  { application, parameters, now }: ClientRequest,
+  { http, application, parameters, now }: ClientRequest,
 ): Promise<HttpResponse> {
   const code = param(parameters, 'code')!;
   const ref = app.keys.tokenSigner.verifyCode(code);
   if (!ref) return errorResponse('invalid_grant', unknownCredential('not_a_code', code));
+  http.ref = ref;
   const verifier = param(parameters, 'code_verifier');
   const result = await app.store.grants.redeemCode({
     ref,
@@ -78,7 +79,10 @@ async function exchangeCode(
   }
 }
 
-async function refresh(app: App, { application, parameters, now }: ClientRequest): Promise<HttpResponse> {
+async function refresh(
+  app: App,
+  { http, application, parameters, now }: ClientRequest,
+): Promise<HttpResponse> {
   const requested = param(parameters, 'scope');
   // An unknown scope is not refused here: reuse of the token must be recognised first, so it goes to the store as a scope
   // that no grant has. Spaces alone name no scope either.
@@ -86,6 +90,7 @@ async function refresh(app: App, { application, parameters, now }: ClientRequest
   const text = param(parameters, 'refresh_token')!;
   const ref = app.keys.tokenSigner.verifyRefreshToken(text);
   if (!ref) return errorResponse('invalid_grant', unknownCredential('not_a_refresh_token', text));
+  http.ref = ref;
   const result = await app.store.grants.rotate({
     ref,
     clientId: application.clientId,

@@ -41,8 +41,9 @@ const DESCRIPTION: Record<ErrorCode, string> = {
   access_denied: 'The user refused the request.',
   invalid_token: 'The access token is missing, invalid or expired.',
   rate_limit_exceeded: 'Too many requests. Wait as long as Retry-After says, then try again.',
-  server_error: 'The service failed unexpectedly. Try again later.',
-  temporarily_unavailable: 'The service is too busy right now. Try again in a moment.',
+  server_error: 'The service failed unexpectedly. The request may have taken effect. Try again later.',
+  temporarily_unavailable:
+    'The service is not available right now. Nothing was changed. Wait as long as Retry-After says, then try again.',
 };
 
 export type ProtocolError = {

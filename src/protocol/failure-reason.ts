@@ -19,6 +19,10 @@ export type FailureDetails = {
   readonly parameter_missing: { readonly missing: string };
   readonly unsupported_grant_type: { readonly grantType: string };
   readonly server_error: NoDetails;
+  /** The response of the database was lost: the request may have taken effect (decision 012). */
+  readonly outcome_unknown: NoDetails;
+  /** The database is away, or a bounded resource is used up: nothing was changed. */
+  readonly temporarily_unavailable: NoDetails;
   readonly rate_limited_address: NoDetails;
   readonly rate_limited_client: NoDetails;
   // ---- the application's credentials

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { OutcomeUnknown } from '../../src/store/drivers/driver.ts';
 import { Developer, pathOf } from '../support/developer.ts';
 import { mails, mailsTo } from '../support/mails.ts';
 import { HOUR, refreshForm, SECOND, Service, type TestClient, type Visitor } from '../support/service.ts';
@@ -61,6 +62,25 @@ describe('incidents', () => {
     service.clock.advance(HOUR);
     await refreshFrom(SERVER);
     assert.match(await incident(), /Same address and client, 60 minutes apart: .* lost or not stored/);
+  });
+
+  it('a retry after a lost response of the database: the diagnosis says so, and suspects no leak', async (t) => {
+    const { grants } = service.app.store;
+    const rotate = grants.rotate.bind(grants);
+    const losing = t.mock.method(grants, 'rotate', async (rotation: Parameters<typeof rotate>[0]) => {
+      await rotate(rotation);
+      throw new OutcomeUnknown('the database connection was lost');
+    });
+    assert.equal((await refreshFrom(SERVER)).status, 500);
+    losing.mock.restore();
+    service.clock.advance(SECOND);
+    assert.equal((await refreshFrom(SERVER)).status, 400);
+    const page = await incident();
+    assert.match(
+      page,
+      /The response to the first attempt was lost \(database timeout at [-\d]+ [:\d]+ UTC\)/,
+    );
+    assert.match(page, /Nothing is wrong with your application/);
   });
 
   it('a code used twice is an incident as well', async () => {

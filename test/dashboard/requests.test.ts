@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { FAILURE_REASONS } from '../../src/dashboard/failure-explanations.ts';
+import { DatabaseUnavailable, OutcomeUnknown } from '../../src/store/drivers/driver.ts';
 import { afterAllTests } from '../support/after-all-tests.ts';
 import { CALLBACK, Developer, pathOf } from '../support/developer.ts';
 import {
@@ -291,15 +292,23 @@ describe('why a request failed', () => {
     );
   });
 
-  it('a failure of the service itself', async () => {
-    const { grants } = service.app.store;
-    const { rotate } = grants;
+  it('a failure of the service itself, or of its database', async (t) => {
     const { refresh_token } = await service.tokens(client, user);
-    grants.rotate = () => Promise.reject(new Error('for this test'));
-    const reply = await service.refresh(client, refresh_token);
-    grants.rotate = rotate;
-    assert.equal(reply.status, 500);
-    assert.match(await reasonOf(reply), /went wrong here, not in your application/);
+    const failed = async (error: Error) => {
+      const rotate = t.mock.method(service.app.store.grants, 'rotate', () => Promise.reject(error));
+      const reply = await service.refresh(client, refresh_token);
+      rotate.mock.restore();
+      return [reply.status, await reasonOf(reply)] as const;
+    };
+    for (const [error, status, why] of [
+      [new Error('for this test'), 500, /went wrong here, not in your application/],
+      [new OutcomeUnknown('for this test'), 500, /may have taken effect or not/],
+      [new DatabaseUnavailable('for this test'), 503, /Nothing was changed/],
+    ] as const) {
+      const [actualStatus, page] = await failed(error);
+      assert.equal(actualStatus, status);
+      assert.match(page, why);
+    }
   });
 
   it('both rate limits', async () => {

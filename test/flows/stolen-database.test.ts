@@ -147,10 +147,10 @@ async function useEveryFeature(): Promise<void> {
 
   // Unexpected errors are logged with details.
   renameSync(databasePath, `${databasePath}.parked`);
-  assert.equal((await postern.refresh(client, live.refresh_token)).status, 500);
-  assert.equal((await postern.exchange(client, unusedCode)).status, 500);
-  await eventually(async () => (await postern.userinfo(live.access_token)).status === 500);
-  assert.equal((await visitor.get('/login')).status, 500);
+  assert.equal((await postern.refresh(client, live.refresh_token)).status, 503);
+  assert.equal((await postern.exchange(client, unusedCode)).status, 503);
+  await eventually(async () => (await postern.userinfo(live.access_token)).status === 503);
+  assert.equal((await visitor.get('/login')).status, 503);
   renameSync(`${databasePath}.parked`, databasePath);
   await eventually(async () => (await postern.userinfo(live.access_token)).status === 200);
 }
@@ -306,7 +306,7 @@ describe('a stolen database', () => {
 
   test('comes with a log that has no secrets either, but every event', () => {
     assert.match(log, /"path":"\/oauth\/token","status":200/);
-    assert.match(log, /"status":500/);
+    assert.match(log, /"status":503/);
     assert.match(log, /DatabaseUnavailable/);
     assert.match(log, new RegExp(`"client_id":"${client.clientId}"`));
     assertClean('the log', Buffer.from(log));

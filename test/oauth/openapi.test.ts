@@ -5,6 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { METHOD_NOT_ALLOWED } from '../../src/protocol/errors.ts';
 import type { ApiDocument, Operation, Response } from '../../src/protocol/openapi-document.ts';
+import { DatabaseUnavailable } from '../../src/store/drivers/driver.ts';
 import {
   authorizePath,
   exchangeForm,
@@ -119,14 +120,17 @@ class OperationCheck {
   }
 }
 
+const AWAY = new DatabaseUnavailable('made to be away');
+
 /** Makes one method of the store fail during `request`. */
 async function failing<T extends object, K extends keyof T>(
   part: T,
   method: K,
   request: () => Promise<Reply>,
+  error = new Error('made to fail'),
 ): Promise<Reply> {
   const original = part[method];
-  part[method] = (() => Promise.reject(new Error('made to fail'))) as T[K];
+  part[method] = (() => Promise.reject(error)) as T[K];
   try {
     return await request();
   } finally {
@@ -206,6 +210,7 @@ describe('real responses are as documented, and every documented status and erro
     token.conforms(await service.post(TOKEN, tooLarge));
     const { grants } = service.app.store;
     token.conforms(await failing(grants, 'rotate', () => service.refresh(own, refreshToken)));
+    token.conforms(await failing(grants, 'rotate', () => service.refresh(own, refreshToken), AWAY));
     // The first refresh token again: it was used.
     token.conforms(await service.post(TOKEN, next));
     for (let i = 0; i < 30; i++) token.conforms(await service.refresh(own, 'forged'));
@@ -222,6 +227,7 @@ describe('real responses are as documented, and every documented status and erro
     revoke.conforms(await service.post(REVOKE, tooLarge));
     const { grants } = service.app.store;
     revoke.conforms(await failing(grants, 'revoke', () => service.revoke(own, refresh_token)));
+    revoke.conforms(await failing(grants, 'revoke', () => service.revoke(own, refresh_token), AWAY));
     for (let i = 0; i < 30; i++) revoke.conforms(await service.revoke(own, refresh_token));
     revoke.complete();
   });
@@ -238,6 +244,7 @@ describe('real responses are as documented, and every documented status and erro
     const { access_token } = await service.tokens(own, visitor);
     const { grants } = service.app.store;
     userinfo.conforms(await failing(grants, 'readAccess', () => service.userinfo(access_token)));
+    userinfo.conforms(await failing(grants, 'readAccess', () => service.userinfo(access_token), AWAY));
     userinfo.complete();
   });
 
@@ -249,6 +256,7 @@ describe('real responses are as documented, and every documented status and erro
     authorize.conforms(await service.get('/oauth/authorize'));
     const { applications } = service.app.store;
     authorize.conforms(await failing(applications, 'find', () => service.get(path)));
+    authorize.conforms(await failing(applications, 'find', () => service.get(path), AWAY));
 
     const redirects: Record<string, string> = {
       success: await visitor.allow(path),

@@ -673,7 +673,7 @@ test('the database contains no usable credential', async () => {
   }
 });
 
-describe('server_error', () => {
+describe('a database that is away', () => {
   /** The response to an exchange while the database is unavailable. Afterwards the same code must work. */
   async function exchangeWithoutDatabase(): Promise<Reply> {
     const broken = await Service.start();
@@ -691,8 +691,10 @@ describe('server_error', () => {
     }
   }
 
-  test('is 500 in JSON and changes nothing', async () => {
-    assertError(await exchangeWithoutDatabase(), 500, 'server_error');
+  test('is 503 in JSON with Retry-After, and changes nothing', async () => {
+    const response = await exchangeWithoutDatabase();
+    assertError(response, 503, 'temporarily_unavailable');
+    assert.match(response.headers.get('retry-after')!, /^[1-9]\d*$/);
   });
 
   test('has the rate-limit headers like every response to a request with a client_id', async () => {

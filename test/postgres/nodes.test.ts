@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { diagnose } from '../../src/dashboard/incident-diagnosis.ts';
 import { newId } from '../../src/protocol/credentials.ts';
 import { openStore } from '../../src/store/store.ts';
 import { withinASecond } from '../support/eventually.ts';
@@ -166,6 +167,12 @@ describe('a statement whose outcome is unknown', () => {
     const retry = await node.refresh(client, tokens.refresh_token);
     assert.equal(retry.status, 400);
     assert.match(String(retry.body.error_description), /already used/);
+    await node.app.requestLog.flush();
+    const [incident] = await node.app.store.incidents.list(client.clientId, 1);
+    assert.match(
+      diagnose(incident!).summary,
+      /^The response to the first attempt was lost \(database timeout at 2030-01-01 00:00:00 UTC\)/,
+    );
     await node.stop();
     await proxy.stop();
   });

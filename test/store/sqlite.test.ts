@@ -115,7 +115,7 @@ describe('the SQLite driver', () => {
       'DuplicateKey',
       'done',
       'Error',
-      'DatabaseUnavailable',
+      'Error',
       'DuplicateKey',
       'done',
       'done',

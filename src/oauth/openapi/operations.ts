@@ -14,6 +14,7 @@ import {
   success,
   TOO_LARGE,
   TOO_MANY,
+  UNAVAILABLE,
 } from './responses.ts';
 import { ref, type SCHEMAS } from './schemas.ts';
 
@@ -53,6 +54,9 @@ const authorize: Operation = {
       'A page that says what is wrong when the client_id or the redirect_uri is missing, repeated or not registered, or the application is disabled. Nobody is redirected then (RFC 6749 4.1.2.1).',
     ),
     500: htmlPage('A page that says that the service failed.'),
+    503: htmlPage(
+      'A page that says that the service is not available right now; Retry-After says when to try again.',
+    ),
   },
 };
 
@@ -116,6 +120,7 @@ const token: Operation = {
     413: TOO_LARGE(protocolError('invalid_request', BODY_TOO_LARGE, 413)),
     429: TOO_MANY,
     500: SERVER_ERROR,
+    503: UNAVAILABLE,
   },
 };
 
@@ -133,6 +138,7 @@ const revoke: Operation = {
     413: TOO_LARGE(protocolError('invalid_request', BODY_TOO_LARGE, 413)),
     429: TOO_MANY,
     500: SERVER_ERROR,
+    503: UNAVAILABLE,
   },
 };
 
@@ -150,6 +156,7 @@ const userinfo: Operation = {
     200: success('The profile', 'Userinfo', EXAMPLE_CLAIMS),
     401: INVALID_TOKEN,
     500: SERVER_ERROR,
+    503: UNAVAILABLE,
   },
 };
 

@@ -76,8 +76,22 @@ export const TOO_MANY = failure(
 );
 
 export const SERVER_ERROR = failure('The service failed', {
-  server_error: [protocolError('server_error'), 'Unexpected failure; try again later'],
+  server_error: [
+    protocolError('server_error'),
+    'Unexpected failure, or the database did not respond in time: the request may have taken effect. Try once more',
+  ],
 });
+
+export const UNAVAILABLE = failure(
+  'Not available right now',
+  {
+    temporarily_unavailable: [
+      protocolError('temporarily_unavailable'),
+      'The database is away; nothing was changed. Try again with the same code or token',
+    ],
+  },
+  { 'Retry-After': header('Seconds to wait.', true, 'integer') },
+);
 
 export const INVALID_TOKEN = failure(
   'The access token is absent, invalid or expired',

@@ -13,6 +13,7 @@ const ERROR_CODES: readonly ErrorCode[] = [
   'invalid_token',
   'rate_limit_exceeded',
   'server_error',
+  'temporarily_unavailable',
 ];
 
 export const ref = (name: keyof typeof SCHEMAS): Schema => ({ $ref: `#/components/schemas/${name}` });

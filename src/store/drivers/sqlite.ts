@@ -12,7 +12,7 @@ import {
   type Statement,
   type Value,
 } from './driver.ts';
-import { isBusy, translate } from './sqlite-errors.ts';
+import { commitFailure, isBusy, translate } from './sqlite-errors.ts';
 import { applyMigrations } from './sqlite-migrate.ts';
 
 const BUSY_RETRY_MS = 10;
@@ -289,10 +289,15 @@ export class SqliteDriver implements Driver {
         // A full or failing disk ends the whole transaction: then no write took effect.
         if (!db.isTransaction) throw job.error;
       }
-      this.#run('COMMIT', []);
     } catch (error) {
       if (db.isTransaction) this.#run('ROLLBACK', []);
       throw error;
+    }
+    try {
+      this.#run('COMMIT', []);
+    } catch (error) {
+      if (db.isTransaction) this.#run('ROLLBACK', []);
+      throw commitFailure(error);
     }
   }
 }
