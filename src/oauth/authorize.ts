@@ -136,7 +136,7 @@ async function allow(
   const { application, redirectUri, codeChallenge, rawState } = request;
   const { grantId, query } = pending;
   const now = app.now();
-  const created = await app.store.grants.create({
+  const outcome = await app.store.grants.create({
     userId: user.id,
     grantId,
     clientId: application.clientId,
@@ -146,7 +146,8 @@ async function allow(
     now,
     expiresAt: now + app.config.codeTtlMs,
   });
-  if (!created) return redirect(`/oauth/authorize?${query}`);
+  if (outcome === 'too_many') return tooManyGrants(http);
+  if (outcome === 'refused') return redirect(`/oauth/authorize?${query}`);
   await recordEvent(app, http, user.id, 'granted', {
     id: `granted ${grantId}`,
     clientId: application.clientId,
@@ -257,6 +258,19 @@ function diagnosticsOf(fault: UnredirectableFault, sent = '', application?: Appl
     default:
       return { clientId, failure: { reason: fault, details: NO_DETAILS } };
   }
+}
+
+/** Only a program consents this often. */
+function tooManyGrants(http: HttpRequest): HttpResponse {
+  const content = messagePage({
+    title: 'Too many connections',
+    paragraphs: [
+      'You have connected this application very often within the last hour. Nothing was shared. Try again in an hour.',
+    ],
+    requestId: http.id,
+  });
+  const headers = { 'retry-after': '3600' };
+  return htmlResponse(content, { status: 429, headers, diagnostics: { reason: 'too_many_grants' } });
 }
 
 function consentExpired(http: HttpRequest): HttpResponse {

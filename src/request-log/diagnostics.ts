@@ -55,6 +55,7 @@ export type AccessLogReason =
   | 'csrf_token'
   | 'dead_link'
   | 'consent_expired'
+  | 'too_many_grants'
   | 'created'
   | 'saved'
   | 'enabled'

@@ -1,7 +1,7 @@
 import { couldBeClientId } from '../protocol/client-id.ts';
 import { type ApplicationSecret, insertSecret, SECRET, selectSecrets } from './application-secrets.ts';
 import type { Driver, Row, Statement } from './drivers/driver.ts';
-import { retireReplacedSecrets } from './retired-secrets.ts';
+import { retireReplacedSecrets, trimRetiredSecrets } from './retired-secrets.ts';
 import {
   type InputOf,
   json,
@@ -215,6 +215,7 @@ export class SqlApplications {
         values: [clientId, othersExpireAt],
       },
       insertSecret(clientId, secret, now),
+      trimRetiredSecrets(clientId),
     ]);
     return added!.length > 0;
   }

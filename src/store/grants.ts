@@ -7,6 +7,7 @@ import {
   CONNECTIONS,
   CREATE,
   DISCONNECT,
+  HAS_TOO_MANY,
   READ_ACCESS,
   RECORD_REVOCATION,
   REDEEM,
@@ -17,6 +18,7 @@ import {
   REVOKE_RESTORED,
   REVOKE_REUSED,
   ROTATE,
+  SUPERSEDE,
   SWEEP,
   SWEEP_RANGE,
   USER_ENABLED,
@@ -76,8 +78,13 @@ export type RevokedReason =
   | 'disconnected_by_user'
   | 'account_deleted'
   | 'application_deleted'
+  /** The user has given the application too many newer ones. */
+  | 'superseded'
   /** The row was older than a token issued from it: see docs/operations.md on restoring a backup. */
   | 'database_restored';
+
+/** `refused`: the user is gone or disabled, or this grant's code was used. `too_many`: of them within an hour. */
+type CreationOutcome = 'created' | 'refused' | 'too_many';
 
 type RedemptionOutcome =
   | { readonly outcome: 'redeemed'; readonly scope: ScopeSet }
@@ -148,12 +155,17 @@ export class SqlGrants {
     this.#driver = driver;
   }
 
-  /** False when the user is gone or disabled. Creating a grant twice creates it once. */
-  async create(grant: NewGrant): Promise<boolean> {
+  /** Creating a grant twice creates it once. The user's oldest grants to the application end when there are too many. */
+  async create(grant: NewGrant): Promise<CreationOutcome> {
     const { userId, grantId, clientId, scope, redirectUri, codeChallenge, now, expiresAt } = grant;
     const values = [userId, grantId, clientId, scope, expiresAt, redirectUri, codeChallenge, now];
-    if ((await this.#driver.write(CREATE, values)).length > 0) return true;
-    return this.codeIsLive(userId, grantId, now);
+    const [created] = await this.#driver.transaction([
+      { sql: CREATE, values },
+      { sql: SUPERSEDE, values: [userId, clientId, now] },
+    ]);
+    if (created!.length > 0 || (await this.codeIsLive(userId, grantId, now))) return 'created';
+    const [rows] = await this.#driver.read(HAS_TOO_MANY, [userId, clientId]);
+    return rows?.too_many === 1 ? 'too_many' : 'refused';
   }
 
   /** True while the code was issued and not yet redeemed, expired or revoked. */

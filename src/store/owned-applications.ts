@@ -13,7 +13,7 @@ import {
   type SqlApplications,
 } from './applications.ts';
 import { type Driver, DuplicateKey, type Row, type Statement } from './drivers/driver.ts';
-import { retireExpiredSecrets, retireSecret } from './retired-secrets.ts';
+import { retireExpiredSecrets, retireSecret, trimOwnRetiredSecrets } from './retired-secrets.ts';
 
 type NewSecret = { readonly id: string; readonly secret: string; readonly now: number };
 
@@ -171,6 +171,7 @@ export class SqlOwnedApplications {
       retireExpiredSecrets(clientId, this.#ownerId, now),
       { sql: REMOVE_EXPIRED_SECRETS, values: [clientId, this.#ownerId, now] },
       this.#addSecret(clientId, newSecret),
+      trimOwnRetiredSecrets(clientId, this.#ownerId),
     ]);
     if (added!.length > 0) return 'added';
     if (owned!.length === 0) return 'unknown';
@@ -183,6 +184,7 @@ export class SqlOwnedApplications {
       { sql: LOCK, values: [clientId, this.#ownerId, now] },
       retireSecret(clientId, this.#ownerId, secretId, now),
       { sql: REMOVE_SECRET, values: [clientId, this.#ownerId, secretId] },
+      trimOwnRetiredSecrets(clientId, this.#ownerId),
     ]);
     if (removed!.length > 0) return 'removed';
     const application = await this.find(clientId);

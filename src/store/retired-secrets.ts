@@ -51,6 +51,26 @@ export function retireSecret(clientId: string, ownerId: string, secretId: string
   };
 }
 
+/** Per application. Only the newest help to explain a failure, and its owner can make any number. */
+const MAX_RETIRED = 50;
+
+const NOT_NEWEST = `hash NOT IN (
+    SELECT hash FROM retired_secrets WHERE client_id = $1 ORDER BY retired_at DESC, hash LIMIT ${MAX_RETIRED})`;
+
+/** Must run after the statements that retire secrets. */
+export function trimRetiredSecrets(clientId: string): Statement {
+  return { sql: `DELETE FROM retired_secrets WHERE client_id = $1 AND ${NOT_NEWEST}`, values: [clientId] };
+}
+
+/** As `trimRetiredSecrets`, for the owner. */
+export function trimOwnRetiredSecrets(clientId: string, ownerId: string): Statement {
+  return {
+    sql: `DELETE FROM retired_secrets WHERE client_id = $1 AND ${NOT_NEWEST}
+        AND EXISTS (SELECT 1 FROM applications WHERE client_id = $1 AND owner_id = $2)`,
+    values: [clientId, ownerId],
+  };
+}
+
 export class SqlRetiredSecrets {
   readonly #driver: Driver;
 

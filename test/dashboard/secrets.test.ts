@@ -55,6 +55,23 @@ describe('the secrets of an application', () => {
     assert.match(text, /remove one first/);
   });
 
+  it('leave a bounded number of retired ones behind, the newest', async () => {
+    const applications = service.app.store.ownedApplications(developer.visitor.user.id);
+    const { clientId } = first;
+    for (let n = 0; n < 60; n++) {
+      service.clock.advance(1);
+      const now = service.clock.ms;
+      assert.equal(
+        await applications.addSecret(clientId, { id: `s${n}`, secret: `secret ${n}`, now }),
+        'added',
+      );
+      assert.equal(await applications.removeSecret(clientId, `s${n}`, now), 'removed');
+    }
+    const sql = 'SELECT COUNT(*) AS count, MIN(retired_at) AS oldest FROM retired_secrets';
+    const [row] = await service.rows(sql);
+    assert.deepEqual([Number(row!.count), Number(row!.oldest)], [50, service.clock.ms - 49]);
+  });
+
   it('show the new one once: the same form again redirects to the application', async () => {
     const form = formFields(await page(), `${path}/secrets`);
     const shown = await developer.visitor.post(`${path}/secrets`, form);

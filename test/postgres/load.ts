@@ -34,9 +34,9 @@ export class Load {
   static async prepare(nodes: readonly Service[], grants: number): Promise<Load> {
     const [node] = nodes;
     const client = await node!.createClient();
-    const user = await node!.createUser();
     const codes: IssuedCode[] = [];
     while (codes.length < grants) {
+      const user = await node!.createUser();
       const some = Array.from({ length: 50 }, () => issueCode(node!, client, user.id));
       codes.push(...(await Promise.all(some)));
     }

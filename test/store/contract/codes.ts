@@ -30,11 +30,11 @@ export function codeContract(open: () => Promise<Opened>): void {
 
   test('a grant can be created only for an enabled user', async () => {
     const userId = await createUser(db.store);
-    assert.equal(await db.store.grants.create(newGrant(userId)), true);
-    assert.equal(await db.store.grants.create(newGrant(newId())), false);
+    assert.equal(await db.store.grants.create(newGrant(userId)), 'created');
+    assert.equal(await db.store.grants.create(newGrant(newId())), 'refused');
     await db.store.users.setDisabled(userId, true, NOW);
     const refused = newGrant(userId);
-    assert.equal(await db.store.grants.create(refused), false);
+    assert.equal(await db.store.grants.create(refused), 'refused');
     assert.equal(await db.store.grants.codeIsLive(userId, refused.grantId, NOW), false);
   });
 
@@ -42,19 +42,58 @@ export function codeContract(open: () => Promise<Opened>): void {
     const userId = await createUser(db.store);
     const grant = newGrant(userId, { scope: PROFILE });
     const ref = { userId, grantId: grant.grantId, generation: 0 };
-    assert.equal(await db.store.grants.create(grant), true);
+    assert.equal(await db.store.grants.create(grant), 'created');
     const again = { ...grant, scope: BOTH, redirectUri: 'https://other.example/', expiresAt: NOW + DAY };
-    assert.equal(await db.store.grants.create(again), true);
+    assert.equal(await db.store.grants.create(again), 'created');
     const refused = await redeem(db.store, ref, { redirectUri: again.redirectUri });
     assert.deepEqual(refused, { outcome: 'refused', reason: 'wrong_redirect_uri' });
     assert.deepEqual(await redeem(db.store, ref), { outcome: 'redeemed', scope: PROFILE });
-    assert.equal(await db.store.grants.create(grant), false);
+    assert.equal(await db.store.grants.create(grant), 'refused');
   });
 
   test('creating a grant again fails when its code has expired', async () => {
     const grant = newGrant(await createUser(db.store));
     await db.store.grants.create(grant);
-    assert.equal(await db.store.grants.create({ ...grant, now: grant.expiresAt }), false);
+    assert.equal(await db.store.grants.create({ ...grant, now: grant.expiresAt }), 'refused');
+  });
+
+  test('the 100 grants of a user to an application that were used last stay, and no others', async () => {
+    const { store } = db;
+    const userId = await createUser(store);
+    const issue = async (now: number) => {
+      const code = await issueCode(store, { userId, now, expiresAt: now + CODE_TTL });
+      await redeem(store, code, { now });
+      return at(code, 1);
+    };
+    const used = await issue(NOW);
+    const elsewhere = await issueTokens(store, 1, { userId, clientId: 'app_other' });
+    const refs = [];
+    for (let n = 1; n < 100; n++) refs.push(await issue(NOW + n));
+    assert.equal(await isLive(store, used), true);
+    await rotate(store, used, { now: NOW + 1000 });
+    const last = await issue(NOW + 1001);
+    const live = await Promise.all(refs.map((ref) => isLive(store, ref)));
+    assert.deepEqual([live.indexOf(true), live.filter((one) => !one).length], [1, 1]);
+    for (const ref of [at(used, 2), elsewhere, last]) assert.equal(await isLive(store, ref), true);
+    assert.deepEqual(await rotate(store, refs[0]!, { now: NOW + 1002 }), {
+      outcome: 'refused',
+      reason: 'grant_revoked',
+    });
+  });
+
+  test('unused codes end no live grant, and too many of them within an hour are refused', async () => {
+    const { store } = db;
+    const userId = await createUser(store);
+    const ref = await issueTokens(store, 1, { userId });
+    const create = (now: number) => store.grants.create(newGrant(userId, { now, expiresAt: now + CODE_TTL }));
+    const outcomes = [];
+    for (let n = 0; n < 250; n++) outcomes.push(await create(NOW + n * 2 * CODE_TTL));
+    assert.deepEqual([outcomes.indexOf('too_many'), outcomes.at(-1)], [199, 'too_many']);
+    assert.equal(await isLive(store, ref), true);
+    const later = NOW + 251 * 2 * CODE_TTL;
+    const { removed } = await store.grants.sweep({ userId: '', grantId: '' }, 1_000, later, later);
+    assert.ok(removed >= 199);
+    assert.equal(await create(later), 'created');
   });
 
   test('a code is live until it is redeemed, expires or is revoked', async () => {

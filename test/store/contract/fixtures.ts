@@ -88,7 +88,7 @@ export const newGrant = (userId: string, changes: Partial<NewGrant> = {}): NewGr
 /** A grant whose code was just issued. */
 export async function issueCode(store: Store, changes: Partial<NewGrant> = {}): Promise<GrantRef> {
   const grant = newGrant(changes.userId ?? (await createUser(store)), changes);
-  assert.equal(await store.grants.create(grant), true);
+  assert.equal(await store.grants.create(grant), 'created');
   return { userId: grant.userId, grantId: grant.grantId, generation: 0 };
 }
 

@@ -42,7 +42,7 @@ export function sweepContract(open: () => Promise<Opened>): void {
 
   /** Grants of a few users, every third of them expired at NOW. */
   async function manyGrants(count: number): Promise<{ expired: NewGrant[]; live: NewGrant[] }> {
-    const users = await Promise.all(Array.from({ length: 5 }, () => createUser(store)));
+    const users = await Promise.all(Array.from({ length: Math.ceil(count / 100) }, () => createUser(store)));
     const grants = Array.from({ length: count }, (_, n) =>
       newGrant(users[n % users.length]!, { expiresAt: n % 3 === 0 ? NOW - (n % 7) : NOW + 1 + (n % 7) }),
     );
