@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before, beforeEach, test } from 'node:test';
 import {
   authorizePath,
   hiddenFields,
@@ -19,8 +19,10 @@ let client: TestClient;
 let visitor: Visitor;
 before(async () => {
   service = await Service.start({ POSTERN_RATE_LIMIT: '1000000000' });
-  client = await service.createClient();
   visitor = await service.signedIn();
+});
+beforeEach(async () => {
+  client = await service.createClient();
 });
 after(() => service.stop());
 
