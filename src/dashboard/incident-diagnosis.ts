@@ -17,14 +17,10 @@ const LEAK =
   'Find out where your tokens are kept and who can read them: logs, backups, a browser’s storage, a shared machine. Change the client secret; a stolen token is worth nothing without it.';
 
 /** Judges what most likely happened from the first use of the credential and the use that revoked the grant. */
-export function diagnose({ id, kind, generation, presentations }: Incident): Diagnosis {
+export function diagnose(incident: Incident): Diagnosis {
+  const { id, kind, generation, presentations } = incident;
   const second = presentations.find((presentation) => presentation.id === id);
-  const first = presentations.find(
-    (presentation) =>
-      presentation.endpoint === 'token' &&
-      presentation.error === '' &&
-      presentation.generation === generation,
-  );
+  const first = firstUse(incident);
   if (second?.reason === 'by_another_application')
     return {
       summary: 'Another application presented a token of this session: most likely a leak.',
@@ -41,6 +37,15 @@ export function diagnose({ id, kind, generation, presentations }: Incident): Dia
     };
   return compare(first, second, kind);
 }
+
+/** The use that succeeded; undefined when it is not in the log, or not yet: another node may still write it. */
+export const firstUse = ({ generation, presentations }: Incident): Presentation | undefined =>
+  presentations.find(
+    (presentation) =>
+      presentation.endpoint === 'token' &&
+      presentation.error === '' &&
+      presentation.generation === generation,
+  );
 
 /** After an unknown outcome an honest retry looks like a thief's, and revokes the grant (decision 012). */
 const lostResponse = ({ at }: Presentation): Diagnosis => ({

@@ -48,7 +48,8 @@ type Dependencies = IncidentDependencies & { readonly metrics?: Metrics | undefi
 /**
  * The applications' request logs. A response never waits for it: a request leaves one small object behind, and a
  * timer writes these in batches. The queue is bounded; overflow is dropped and counted (decision 033). Requests that
- * revoked a grant are incidents: they pass every bound and are tried again until they are written.
+ * revoked a grant are incidents: they pass every bound and are tried again until they are written. So are requests whose
+ * outcome is unknown, which explain incidents that follow.
  */
 export class RequestLog {
   readonly #dependencies: Dependencies;
@@ -79,7 +80,7 @@ export class RequestLog {
     if (diagnostics.clientId !== undefined)
       this.#count(clientId, diagnostics, error, request.rateLimit?.used ?? 0, at);
     this.#timer ??= setTimeout(() => void this.#tick(), FLUSH_INTERVAL_MS).unref();
-    if (!diagnostics.revokedGrant && !this.#admits(clientId, origin, error === '')) {
+    if (!mustBeWritten({ diagnostics }) && !this.#admits(clientId, origin, error === '')) {
       this.#dropped++;
       return;
     }
@@ -115,7 +116,7 @@ export class RequestLog {
   /** Writes everything that was pending when it was called. */
   flush(): Promise<void> {
     this.#writing = this.#writing.then(async () => {
-      await this.#retryIncidents();
+      await this.#retry();
       for (let left = this.#queue.length; left > 0; left -= MAX_PER_FLUSH) await this.#writeBatch();
       this.#reportDropped();
       await this.#writeUsage();
@@ -148,7 +149,7 @@ export class RequestLog {
 
   async #tick(): Promise<void> {
     this.#writing = this.#writing.then(async () => {
-      await this.#retryIncidents();
+      await this.#retry();
       await this.#writeBatch();
       this.#reportDropped();
       if (this.#dependencies.now() - this.#usageWrittenAt >= USAGE_INTERVAL_MS) await this.#writeUsage();
@@ -169,14 +170,14 @@ export class RequestLog {
     try {
       await this.#write(batch);
     } catch {
-      const incidents = batch.filter(({ diagnostics }) => diagnostics.revokedGrant);
-      this.#keepForRetry(incidents);
-      this.#dropped += batch.length - incidents.length;
+      const kept = batch.filter(mustBeWritten);
+      this.#keepForRetry(kept);
+      this.#dropped += batch.length - kept.length;
     }
   }
 
   /** Each on its own: one that always fails must not hold up others. Writing an incident twice records it once. */
-  async #retryIncidents(): Promise<void> {
+  async #retry(): Promise<void> {
     const retries = this.#retries;
     this.#retries = [];
     for (const [index, entry] of retries.entries()) {
@@ -190,8 +191,8 @@ export class RequestLog {
     }
   }
 
-  #keepForRetry(incidents: readonly PendingEntry[]): void {
-    this.#retries.push(...incidents);
+  #keepForRetry(entries: readonly PendingEntry[]): void {
+    this.#retries.push(...entries);
     this.#dropped += this.#retries.splice(MAX_RETRIES_KEPT).length;
   }
 
@@ -281,6 +282,10 @@ export class RequestLog {
     if (this.#untrimmed.size > MAX_UNTRIMMED) this.#untrimmed.clear();
   }
 }
+
+const mustBeWritten = ({ diagnostics }: Pick<PendingEntry, 'diagnostics'>): boolean =>
+  diagnostics.revokedGrant !== undefined ||
+  (diagnostics.failure?.reason === 'outcome_unknown' && diagnostics.ref !== undefined);
 
 const SERVER_ERROR: Failure = { reason: 'server_error', details: NO_DETAILS };
 

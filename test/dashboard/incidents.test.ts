@@ -73,6 +73,12 @@ describe('incidents', () => {
     });
     assert.equal((await refreshFrom(SERVER)).status, 500);
     losing.mock.restore();
+    // The database is away for longer than one attempt to write the log.
+    const write = t.mock.method(service.app.store.requestLog, 'write', () =>
+      Promise.reject(new Error('away')),
+    );
+    await service.app.requestLog.flush();
+    write.mock.restore();
     service.clock.advance(SECOND);
     assert.equal((await refreshFrom(SERVER)).status, 400);
     const page = await incident();
