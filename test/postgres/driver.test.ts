@@ -92,6 +92,16 @@ describe('the PostgreSQL driver', () => {
     }
   });
 
+  test('a duplicate key that Citus reports as an internal error is recognised', async () => {
+    await query(
+      url,
+      `CREATE FUNCTION refused_by_worker() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+        RAISE EXCEPTION 'duplicate key value violates unique constraint "user_emails_pkey_102040"'
+          USING ERRCODE = 'XX000', DETAIL = 'Key (email)=(ada@example.com) already exists.'; END $$`,
+    );
+    await assert.rejects(driver.write('SELECT refused_by_worker()'), DuplicateKey);
+  });
+
   test('of concurrent statements only the failing ones fail', async () => {
     await insert('taken');
     const results = await Promise.allSettled(['a', 'taken', 'b', 'taken', 'c'].map((id) => insert(id)));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -233,6 +233,27 @@ test('listeners are called for a change by another connection, not for one’s o
   await driver.write("INSERT INTO things VALUES ('own')");
   t.mock.timers.tick(1_000);
   assert.equal(calls, 1);
+});
+
+test('the write-ahead log shrinks after a long reader', async () => {
+  const folder = newFolder();
+  const path = join(folder, 'wal.db');
+  const driver = new SqliteDriver(path);
+  const megabytes = () => statSync(`${path}-wal`).size / 1024 / 1024;
+  try {
+    await driver.write('CREATE TABLE things (filler TEXT NOT NULL)');
+    const fill = () => driver.write('INSERT INTO things VALUES ($1)', ['x'.repeat(1024 * 1024)]);
+    const reader = new DatabaseSync(path, { readOnly: true });
+    reader.exec('BEGIN; SELECT count(*) FROM things');
+    for (let n = 0; n < 24; n++) await fill();
+    assert.ok(megabytes() > 20, `${megabytes()} MB`);
+    reader.close();
+    for (let n = 0; n < 2; n++) await fill();
+    assert.ok(megabytes() < 17, `${megabytes()} MB`);
+  } finally {
+    await driver.close();
+    remove(folder);
+  }
 });
 
 test('a backup that replaces a running database is used as it is, without data of the other', async () => {

@@ -9,6 +9,7 @@ import { DatabaseUnavailable, DuplicateKey, OutcomeUnknown, StatementRefused } f
 const REFUSED = /^(55P03|40001|40P01)/;
 const UNAVAILABLE = /^(57014|53|25006|58|08|57P|28|3D)/;
 const UNIQUE_VIOLATION = '23505';
+const INTERNAL_ERROR = 'XX000';
 /** statement_completion_unknown: the server itself does not know. */
 const COMPLETION_UNKNOWN = '40003';
 
@@ -17,13 +18,18 @@ export function translate(error: unknown): unknown {
   if (error instanceof DatabaseUnavailable || error instanceof OutcomeUnknown || !(error instanceof Error))
     return error;
   const code = codeOf(error);
-  if (code === UNIQUE_VIOLATION) return new DuplicateKey('duplicate key', { cause: error });
+  if (isDuplicateKey(code, error)) return new DuplicateKey('duplicate key', { cause: error });
   if (code === COMPLETION_UNKNOWN)
     return new OutcomeUnknown('the database does not know the outcome', { cause: error });
   if (REFUSED.test(code)) return new StatementRefused('the statement was undone', { cause: error });
   const unavailable = error instanceof pg.DatabaseError ? UNAVAILABLE.test(code) : 'syscall' in error;
   return unavailable ? new DatabaseUnavailable('the database failed', { cause: error }) : error;
 }
+
+/** Citus reports what a worker refused during INSERT … SELECT as an internal error, with the worker's message. */
+const isDuplicateKey = (code: string, { message }: Error): boolean =>
+  code === UNIQUE_VIOLATION ||
+  (code === INTERNAL_ERROR && message.startsWith('duplicate key value violates unique constraint'));
 
 /** An SQLSTATE, as opposed to a code of the system such as EPIPE, which has five letters too. */
 const SQLSTATE = /^[0-9A-DF-Z][0-9A-Z]{4}$/;

@@ -21,6 +21,8 @@ const WATCH_INTERVAL_MS = 200;
 const MAX_QUEUE_LENGTH = 20_000;
 /** Page cache in memory. SQLite's default is a quarter of it. */
 const CACHE_KIB = 8_000;
+/** The write-ahead log grows while a reader, such as a backup, keeps it from being reset. Afterwards it shrinks to this. */
+const MAX_IDLE_WAL_BYTES = 16 * 1024 * 1024;
 
 type Job<T> = {
   readonly run: () => T;
@@ -119,7 +121,7 @@ export class SqliteDriver implements Driver {
     const db = new DatabaseSync(this.#path, { timeout: 0 });
     try {
       db.exec('PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
-      db.exec(`PRAGMA cache_size = -${CACHE_KIB}`);
+      db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA journal_size_limit = ${MAX_IDLE_WAL_BYTES}`);
       this.#inode = statSync(this.#path).ino;
       this.#dataVersion = dataVersion(db);
       db.exec('PRAGMA busy_timeout = 0');
