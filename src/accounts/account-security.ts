@@ -33,7 +33,7 @@ async function currentPasswordFault(app: App, request: UserRequest): Promise<str
   const attempt = await throttle.attempt(() => checkPassword(app, http, password, user.passwordHash));
   if (typeof attempt === 'object') return tooManyAttempts(attempt.waitSeconds);
   if (attempt === 'right') return undefined;
-  await throttle.recordBurst(http, user.id);
+  throttle.recordBurst(http, user.id);
   return 'This is not your password.';
 }
 
@@ -52,7 +52,8 @@ export const changePassword = requireUser(async (app, request) => {
     return redirect('/account?done=password_stale');
   await recordEvent(app, http, user.id, 'password_changed');
   app.mailer.post('password_notice', async () => passwordNotice(user.email, app.config.baseUrl));
-  return redirect('/account?done=password');
+  browser.rememberDevice({ email: user.email, passwordHash });
+  return withHeaders(redirect('/account?done=password'), browser.headers());
 }, toAccount);
 
 /** The response is the same whether the new address is free or taken: it must not be an account oracle. */
@@ -72,7 +73,7 @@ export const changeEmail = requireUser(async (app, request) => {
       done: undefined,
     });
   if (faults.email || faults.current) return refuse(faults, 400);
-  const limit = await countMail(app, email, http.ip);
+  const limit = await countMail(app, { kind: 'change_email', recipient: email, address: http.ip });
   if (limit.outcome === 'wait') return refuse({ ...faults, email: tooManyAttempts(limit.seconds) }, 429);
   if (limit.outcome === 'send') {
     app.mailer.post('change_email', () => composeEmailChange(app, user, email));
@@ -91,7 +92,7 @@ async function composeEmailChange(app: App, user: User, email: string): Promise<
 
 export const sendVerification = requireUser(async (app, { user, http }) => {
   if (user.emailVerified) return redirect('/account');
-  const limit = await countMail(app, user.email, http.ip);
+  const limit = await countMail(app, { kind: 'verify_email', recipient: user.email, address: http.ip });
   if (limit.outcome !== 'send') return redirect('/account?done=too_many');
   app.mailer.post('verify_email', async () => {
     const link = await newVerifyLink(app, user, 'verify_email', user.email);

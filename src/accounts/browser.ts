@@ -4,7 +4,7 @@ import type { App } from '../app.ts';
 import { formOf } from '../http/form.ts';
 import type { HttpRequest } from '../http/request.ts';
 import type { User } from '../store/users.ts';
-import { addAccount, deviceIdFor } from './device-cookie.ts';
+import { addAccount, type Device, deviceFor, isCurrent } from './device-cookie.ts';
 import { safeReturnTo } from './return-to.ts';
 
 const SESSION_TTL_MS = 14 * 24 * 3600 * 1000;
@@ -12,6 +12,8 @@ const DEVICE_TTL_MS = 365 * 24 * 3600 * 1000;
 const COOKIE_ID = /^[A-Za-z0-9_-]{43}$/;
 const MAX_RETURN_TO_LENGTH = 3000;
 const NO_FIELDS: ReadonlyMap<string, string> = new Map();
+
+type SignedInUser = Pick<User, 'id' | 'email' | 'passwordHash'>;
 
 /** The browser that sent a request: its cookies, its session and the CSRF tokens of its forms. */
 export class Browser {
@@ -40,32 +42,43 @@ export class Browser {
     return this.#app.store.sessions.findUser(hashId(this.#sessionId), this.#app.now());
   }
 
-  /** Always under a new session id, against session fixation. */
-  async signIn(user: Pick<User, 'id'>): Promise<void> {
+  /**
+   * Always under a new session id, against session fixation. False when the password that was checked is no longer the
+   * user's.
+   */
+  async signIn(user: SignedInUser): Promise<boolean> {
     if (this.#sessionId) await this.#app.store.sessions.end(hashId(this.#sessionId));
     const id = newId();
     const now = this.#app.now();
-    await this.#app.store.sessions.create({
+    const created = await this.#app.store.sessions.create({
       idHash: hashId(id),
       userId: user.id,
+      passwordHash: user.passwordHash,
       now,
       expiresAt: now + SESSION_TTL_MS,
       address: this.#request.ip,
       userAgent: this.#request.userAgent,
     });
+    if (!created) return false;
     this.#setCookie('session', id, SESSION_TTL_MS);
-    this.rememberDevice(user.id);
+    this.rememberDevice(user);
+    return true;
   }
 
-  /** Gives this browser its own login attempts at the account (device-cookie.ts). */
-  rememberDevice(userId: string): void {
-    const cookie = addAccount(this.#app.keys.pageSigner, this.#deviceCookie, userId);
+  /** Gives this browser its own login attempts at the account, until the password changes (device-cookie.ts). */
+  rememberDevice(user: Omit<SignedInUser, 'id'>): void {
+    const cookie = addAccount(this.#app.keys.pageSigner, this.#deviceCookie, user);
     this.#setCookie('known', cookie, DEVICE_TTL_MS);
   }
 
-  /** Undefined when this browser never signed in to the account. */
-  deviceIdFor(userId: string): string | undefined {
-    return deviceIdFor(this.#app.keys.pageSigner, this.#deviceCookie, userId);
+  /** Undefined when this browser never signed in with this email. */
+  deviceFor(email: string): Device | undefined {
+    return deviceFor(this.#app.keys.pageSigner, this.#deviceCookie, email);
+  }
+
+  /** Whether the device signed in with the password that the user has now. */
+  isCurrentDevice(device: Device, user: User | undefined): boolean {
+    return isCurrent(this.#app.keys.pageSigner, device, user);
   }
 
   /** The key of the session's row; empty without a session cookie. */

@@ -4,7 +4,7 @@ import type { HttpRequest } from '../http/request.ts';
 import { type Budget, networkBudgets, networkLimit } from '../limits/budget.ts';
 import type { Limit } from '../protocol/rate-window.ts';
 import { emailKey } from '../store/users.ts';
-import { recordEvent } from './security-events.ts';
+import { recordEventLater } from './security-events.ts';
 
 /** The window ends by itself: nobody is locked out for good. */
 const WINDOW_MS = 15 * 60_000;
@@ -26,6 +26,7 @@ export type Attempt = 'right' | 'wrong' | { readonly waitSeconds: number };
 export class LoginThrottle {
   readonly #app: App;
   readonly #budgets: readonly Budget[];
+  readonly #counted: Budget[] = [];
   #burstId: string | undefined;
 
   private constructor(app: App, budgets: readonly Budget[]) {
@@ -38,9 +39,7 @@ export class LoginThrottle {
    * that strangers who use up theirs do not lock the user out.
    */
   static atSignIn(app: App, email: string, address: string, deviceId: string | undefined): LoginThrottle {
-    const target = deviceId
-      ? { limit: PER_DEVICE, key: deviceId }
-      : { limit: PER_ACCOUNT, key: digest(emailKey(email)) };
+    const target = deviceId ? { limit: PER_DEVICE, key: deviceId } : accountBudget(email);
     // The network first: one that is over its limit must not go on to use up the budgets of accounts.
     return new LoginThrottle(app, [...networkBudgets(PER_NETWORK, address), target]);
   }
@@ -60,8 +59,8 @@ export class LoginThrottle {
 
   /** Runs `check`, unless a budget is used up. */
   async attempt(check: () => Promise<Attempt>): Promise<Attempt> {
-    const waitSeconds = await this.#count();
-    if (waitSeconds > 0) return { waitSeconds };
+    const wait = await this.#count(this.#budgets);
+    if (wait) return wait;
     try {
       const result = await check();
       if (result === 'right') await this.#refund();
@@ -73,28 +72,38 @@ export class LoginThrottle {
     }
   }
 
-  /** To be called when the password was wrong: records the attempt that completes a burst. */
-  async recordBurst(request: HttpRequest, userId: string): Promise<void> {
-    if (this.#burstId === undefined) return;
-    await recordEvent(this.#app, request, userId, 'failed_sign_ins', { id: this.#burstId });
+  /** For a browser whose device cookie turns out to be outdated: it shares the account's budget after all. */
+  countAsStranger(email: string): Promise<Attempt | undefined> {
+    return this.#count([accountBudget(email)]);
   }
 
-  /** Seconds to wait, or 0 when the password may be checked. */
-  async #count(): Promise<number> {
+  /** To be called when the password was wrong: records the attempt that completes a burst. */
+  recordBurst(request: HttpRequest, userId: string): void {
+    if (this.#burstId === undefined) return;
+    recordEventLater(this.#app, request, userId, 'failed_sign_ins', { id: this.#burstId });
+  }
+
+  /** Undefined when the password may be checked. */
+  async #count(budgets: readonly Budget[]): Promise<Attempt | undefined> {
     const now = this.#app.now();
-    for (const { limit, key } of this.#budgets) {
+    for (const budget of budgets) {
+      const { limit, key } = budget;
       const window = await this.#app.store.counters.hit(limit, key, now, now);
+      this.#counted.push(budget);
       if (window.count === BURST && REPORTS_BURST.includes(limit))
         this.#burstId = `${digest(`${limit.name} ${key}`)} ${window.startedAt}`;
-      if (window.count > limit.max) return Math.ceil((window.startedAt + WINDOW_MS - now) / 1000);
+      if (window.count > limit.max)
+        return { waitSeconds: Math.ceil((window.startedAt + WINDOW_MS - now) / 1000) };
     }
-    return 0;
+    return undefined;
   }
 
   async #refund(): Promise<void> {
-    await Promise.all(this.#budgets.map(({ limit, key }) => this.#app.store.counters.refund(limit, key)));
+    await Promise.all(this.#counted.map(({ limit, key }) => this.#app.store.counters.refund(limit, key)));
   }
 }
+
+const accountBudget = (email: string): Budget => ({ limit: PER_ACCOUNT, key: digest(emailKey(email)) });
 
 const digest = (text: string): string => hash('sha256', text, 'base64url');
 

@@ -9,6 +9,7 @@ import { messagePage } from '../pages/message.ts';
 import { logoutPage } from '../pages/sign-out.ts';
 import { MAX_EMAIL_LENGTH } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
+import type { User } from '../store/users.ts';
 import { Browser } from './browser.ts';
 import { LoginThrottle, tooManyAttempts } from './login-throttle.ts';
 import { checkPassword } from './password-check.ts';
@@ -35,20 +36,32 @@ export async function signIn(app: App, request: HttpRequest): Promise<HttpRespon
   if (!browser.hasValidCsrfToken(fields)) return loginForm(browser, { returnTo, error: STALE }, 403);
 
   const email = (param(fields, 'email') ?? '').slice(0, MAX_EMAIL_LENGTH);
-  const user = await app.store.users.findByEmail(email);
-  const throttle = LoginThrottle.atSignIn(app, email, request.ip, user && browser.deviceIdFor(user.id));
-  const password = param(fields, 'password') ?? '';
-  const attempt = await throttle.attempt(() => checkPassword(app, request, password, user?.passwordHash));
+  const { attempt, user, throttle } = await checkSignIn(app, request, browser, email);
   if (typeof attempt === 'object')
     return tooManyAttemptsForm(browser, { returnTo, email }, attempt.waitSeconds);
   if (!user || attempt === 'wrong') {
-    if (user) await throttle.recordBurst(request, user.id);
+    if (user) throttle.recordBurst(request, user.id);
     return loginForm(browser, { returnTo, email, error: WRONG }, 400);
   }
   if (user.disabledAt !== null) return loginForm(browser, { returnTo, email, error: DISABLED }, 403);
-  await browser.signIn(user);
+  if (!(await browser.signIn(user))) return loginForm(browser, { returnTo, email, error: WRONG }, 400);
   await recordEvent(app, request, user.id, 'signed_in');
   return withHeaders(redirect(returnTo), browser.headers());
+}
+
+/** Counts the attempt before anything is looked up: a refusal takes the same time whether or not there is an account. */
+async function checkSignIn(app: App, request: HttpRequest, browser: Browser, email: string) {
+  const password = param(formOf(request), 'password') ?? '';
+  const device = browser.deviceFor(email);
+  const throttle = LoginThrottle.atSignIn(app, email, request.ip, device?.id);
+  let user: User | undefined;
+  const attempt = await throttle.attempt(async () => {
+    user = await app.store.users.findByEmail(email);
+    const isStranger = device && !browser.isCurrentDevice(device, user);
+    const wait = isStranger ? await throttle.countAsStranger(email) : undefined;
+    return wait ?? checkPassword(app, request, password, user?.passwordHash);
+  });
+  return { attempt, user: user as User | undefined, throttle };
 }
 
 /** GET /logout changes nothing, because a link on any site can lead here: the button does. */

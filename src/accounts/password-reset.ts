@@ -8,6 +8,7 @@ import { passwordFault } from '../passwords/password-rules.ts';
 import { emailFault } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
 import type { User } from '../store/users.ts';
+import { LoginThrottle, tooManyAttempts } from './login-throttle.ts';
 import { countMail } from './mail-limits.ts';
 import { hashMailedToken, newMailedToken, readUserToken, type UserToken } from './mailed-token.ts';
 import { deadLink, type PublicRequest, publicPage, tooManyMails } from './public-page.ts';
@@ -22,11 +23,16 @@ export const showForgotPassword = publicPage((_app, { show }) =>
 
 /** The response is the same for every address: it must not be an account oracle. */
 export const forgotPassword = publicPage(async (app, request) => {
-  const { form, show, http } = request;
+  const { form, show, http, browser } = request;
   const email = (param(form, 'email') ?? '').trim();
   const fault = email === '' ? 'Your e-mail address is needed.' : emailFault(email);
   if (fault) return show((csrfToken) => forgotPasswordPage({ csrfToken, email, fault }), { status: 400 });
-  const limit = await countMail(app, email, http.ip);
+  const limit = await countMail(app, {
+    kind: 'reset_password',
+    recipient: email,
+    address: http.ip,
+    deviceId: browser.deviceFor(email)?.id,
+  });
   if (limit.outcome === 'wait') return tooManyMails(request, limit.seconds);
   if (limit.outcome === 'send') app.mailer.post('reset_password', () => composeReset(app, email));
   return show(() => checkMailPage({ email, about: 'reset' }));
@@ -66,8 +72,16 @@ export const resetPassword = publicPage(async (app, request) => {
   const fault = passwordFault(password, [user.email, user.name ?? '']);
   if (fault) return resetForm(request, text, user, fault);
 
-  const passwordHash = await app.passwords.hash(password, http.ip);
-  const email = await app.store.mailLinks.take(link.userId, link.tokenHash, 'reset_password', app.now());
+  let [email, passwordHash]: [string | undefined, string] = [undefined, ''];
+  const attempt = await LoginThrottle.withLink(app, link.tokenHash, http.ip).attempt(async () => {
+    passwordHash = await app.passwords.hash(password, http.ip);
+    email = await app.store.mailLinks.take(link.userId, link.tokenHash, 'reset_password', app.now());
+    return email === undefined ? 'wrong' : 'right';
+  });
+  if (typeof attempt === 'object') {
+    const response = resetForm(request, text, user, tooManyAttempts(attempt.waitSeconds), 429);
+    return withHeaders(response, { 'retry-after': String(attempt.waitSeconds) });
+  }
   if (email === undefined) return deadLink(request, AGAIN);
   await app.store.users.setPassword(user.id, passwordHash, app.now());
   // Opening the link proves control of this very address.
@@ -75,7 +89,7 @@ export const resetPassword = publicPage(async (app, request) => {
   await recordEvent(app, http, user.id, 'password_reset');
   app.mailer.post('password_notice', async () => passwordNotice(user.email, app.config.baseUrl));
   // An account budget that strangers have used up must not stop this browser from signing in now.
-  browser.rememberDevice(user.id);
+  browser.rememberDevice({ email: user.email, passwordHash });
   return withHeaders(redirect('/login?done=reset'), browser.headers());
 });
 
@@ -87,8 +101,12 @@ async function userOfLink(app: App, link: UserToken | undefined): Promise<User |
   return user?.disabledAt === null ? user : undefined;
 }
 
-function resetForm({ show }: PublicRequest, token: string, { email }: User, fault?: string): HttpResponse {
-  return show((csrfToken) => resetPasswordPage({ csrfToken, token, email, fault }), {
-    status: fault ? 400 : 200,
-  });
+function resetForm(
+  { show }: PublicRequest,
+  token: string,
+  { email }: User,
+  fault?: string,
+  status = fault ? 400 : 200,
+): HttpResponse {
+  return show((csrfToken) => resetPasswordPage({ csrfToken, token, email, fault }), { status });
 }

@@ -21,3 +21,13 @@ export async function recordEvent(
     ...(clientId !== undefined && { clientId }),
   });
 }
+
+/** Records it after the response, whose time must not disclose that there was something to record. */
+export function recordEventLater(...event: Parameters<typeof recordEvent>): void {
+  const [{ log }] = event;
+  setImmediate(() => {
+    recordEvent(...event).catch((error: unknown) =>
+      log.error({ err: error }, 'a security event was not recorded'),
+    );
+  });
+}

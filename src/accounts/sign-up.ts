@@ -38,7 +38,7 @@ export const signUp = publicPage(async (app, request) => {
   if (Object.values(faults).some(Boolean))
     return show((csrfToken) => signUpPage({ csrfToken, name, email, faults }), { status: 400 });
 
-  const limit = await countMail(app, email, http.ip);
+  const limit = await countMail(app, { kind: 'sign_up', recipient: email, address: http.ip });
   if (limit.outcome === 'wait') return tooManyMails(request, limit.seconds);
   // Hashed before the address is looked up, so that a taken and a free one take the same time.
   const passwordHash = await app.passwords.hash(password, http.ip);
@@ -89,7 +89,7 @@ export const confirmSignUp = publicPage(async (app, request) => {
   const id = newId();
   const user = { id, email, emailVerified: true, name, passwordHash, now: app.now() };
   if ((await app.store.users.create(user)) === 'email_taken') return redirect('/login?done=taken');
-  await browser.signIn({ id });
+  await browser.signIn({ id, email, passwordHash });
   await recordEvent(app, http, id, 'signed_up');
   const returnTo = browser.returnTo;
   browser.keepReturnTo('/');

@@ -75,6 +75,7 @@ export const undoEmailChange = publicPage(async (app, request) => {
   const attempt = await LoginThrottle.withLink(app, tokenHash, http.ip).attempt(async () => {
     const passwordHash = await app.passwords.hash(password, http.ip);
     outcome = await app.store.users.undoEmailChange(user, link, passwordHash, app.now());
+    if (outcome === 'changed') browser.rememberDevice({ email: link.email, passwordHash });
     return outcome === 'changed' ? 'right' : 'wrong';
   });
   if (typeof attempt === 'object') {

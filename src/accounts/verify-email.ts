@@ -78,7 +78,7 @@ export const verifyEmail = publicPage(async (app, request) => {
   if (email === undefined) return deadLink(request, NEXT);
   return purpose === 'verify_email'
     ? verifyCurrentEmail(app, request.http, user, email)
-    : replaceEmail(app, request.http, user, email);
+    : replaceEmail(app, request, user, email);
 });
 
 const isOwnSession = async ({ browser }: PublicRequest, { user }: VerifyLink): Promise<boolean> =>
@@ -117,10 +117,11 @@ async function verifyCurrentEmail(app: App, http: HttpRequest, { id }: User, ema
 }
 
 /** The address changes only now that it is verified (docs/decisions/022-email-change.md). */
-async function replaceEmail(app: App, http: HttpRequest, user: User, email: string) {
+async function replaceEmail(app: App, { http, browser }: PublicRequest, user: User, email: string) {
   const outcome = await app.store.users.changeEmail(user.id, user.email, email, app.now());
   if (outcome !== 'changed') return redirect('/account?done=stale');
   await recordEvent(app, http, user.id, 'email_changed');
   mailUndoLink(app, user);
-  return redirect('/account?done=email');
+  browser.rememberDevice({ email, passwordHash: user.passwordHash });
+  return withHeaders(redirect('/account?done=email'), browser.headers());
 }

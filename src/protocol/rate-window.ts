@@ -31,22 +31,22 @@ export class RateWindows {
   }
 
   /**
-   * Counts one request and returns its window. A window that opens now begins at `opensAt`, so that two counters
-   * of one request have the same window.
+   * Counts one request and returns its window as it is now: later hits do not change it. A window that opens now begins
+   * at `opensAt`, so that two counters of one request have the same window.
    */
   hit(key: string, now: number, opensAt = now): RateWindow {
     const open = this.#windows.get(key);
     if (open && !this.#hasEnded(open, now)) {
       open.count++;
       if (open.count === this.#limit.max) this.#withHitsLeft.delete(key);
-      return open;
+      return { ...open };
     }
     if (open) this.#drop(key);
     if (this.#windows.size >= this.#capacity && !this.#makeRoom(now)) return this.#hitShared(now);
     const opened = { startedAt: opensAt, count: 1 };
     this.#windows.append(key, opened);
     if (this.#limit.max > 1) this.#withHitsLeft.append(key, true);
-    return opened;
+    return { ...opened };
   }
 
   /** A hit of the shared window is not given back: nobody knows which key it was. */
@@ -75,7 +75,7 @@ export class RateWindows {
   #hitShared(now: number): RateWindow {
     if (this.#hasEnded(this.#shared, now)) this.#shared = { startedAt: now, count: 0 };
     this.#shared.count++;
-    return this.#shared;
+    return { ...this.#shared };
   }
 
   #hasEnded({ startedAt }: RateWindow, now: number): boolean {

@@ -9,7 +9,17 @@ type NewSession = {
   readonly expiresAt: number;
   readonly address: string;
   readonly userAgent: string;
+  /** The session is created only while this is the user's password: a new one ends all sessions. */
+  readonly passwordHash?: string;
 };
+
+/** A new session ends the oldest beyond it: a user can sign in without limit. */
+const MAX_PER_USER = 100;
+
+const DELETE_OLDEST = `
+  DELETE FROM sessions WHERE id_hash IN (
+    SELECT id_hash FROM sessions WHERE user_id = $1 AND id_hash <> $2
+    ORDER BY created_at DESC, id_hash LIMIT 1000 OFFSET ${MAX_PER_USER - 1})`;
 
 const SESSION = new RowType({
   idHash: text('id_hash'),
@@ -29,12 +39,23 @@ export class SqlSessions {
     this.#users = users;
   }
 
-  async create({ idHash, userId, now, expiresAt, address, userAgent }: NewSession): Promise<void> {
-    await this.#driver.write(
-      `INSERT INTO sessions (id_hash, user_id, created_at, expires_at, address, user_agent)
-        VALUES ($1, $2, $3, $4, $5, $6)`,
-      [idHash, userId, now, expiresAt, address, userAgent],
-    );
+  async create({ passwordHash, ...session }: NewSession): Promise<boolean> {
+    const { idHash, userId, now, expiresAt, address, userAgent } = session;
+    const values = [idHash, userId, now, expiresAt, address, userAgent];
+    const source =
+      passwordHash === undefined
+        ? 'VALUES ($1, $2, $3, $4, $5, $6)'
+        : `SELECT CAST($1 AS TEXT), id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS TEXT), CAST($6 AS TEXT)
+            FROM users WHERE id = $2 AND password_hash = $7`;
+    const [created] = await this.#driver.transaction([
+      {
+        sql: `INSERT INTO sessions (id_hash, user_id, created_at, expires_at, address, user_agent) ${source}
+          RETURNING id_hash`,
+        values: passwordHash === undefined ? values : [...values, passwordHash],
+      },
+      { sql: DELETE_OLDEST, values: [userId, idHash] },
+    ]);
+    return created!.length > 0;
   }
 
   /** The user of a live session, unless disabled. */
@@ -52,7 +73,7 @@ export class SqlSessions {
   /** The user's live sessions, newest first. */
   async list(userId: string, now: number): Promise<Session[]> {
     const sql = `SELECT ${SESSION.columns} FROM sessions
-      WHERE user_id = $1 AND expires_at > $2 ORDER BY created_at DESC, id_hash LIMIT 100`;
+      WHERE user_id = $1 AND expires_at > $2 ORDER BY created_at DESC, id_hash LIMIT ${MAX_PER_USER}`;
     return (await this.#driver.read(sql, [userId, now])).map((row) => SESSION.read(row));
   }
 

@@ -90,11 +90,12 @@ export class SqlUsers {
     return row && userOf(row);
   }
 
+  /** Runs the same statements for an unknown address, so that the time does not disclose which have an account. */
   async findByEmail(email: string): Promise<User | undefined> {
     const [row] = await this.#driver.read('SELECT user_id FROM user_emails WHERE email = $1', [
       emailKey(email),
     ]);
-    return row && this.find(row.user_id as string);
+    return this.find((row?.user_id ?? '') as string);
   }
 
   async list(): Promise<User[]> {

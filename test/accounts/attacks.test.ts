@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import { TemporarilyUnavailable } from '../../src/protocol/errors.ts';
+import { eventually } from '../support/eventually.ts';
 import { mailsTo, pathTo } from '../support/mails.ts';
 import { DAY, HOUR, hiddenFields, PASSWORD, type Reply, Service, Visitor } from '../support/service.ts';
 
@@ -60,6 +61,20 @@ describe('a flood of wrong passwords at the confirmation of a sign-up', () => {
     assert.deepEqual(statuses(await Promise.all(signIns)), [303, 303, 303, 303, 303]);
     await Promise.all(flood);
   });
+});
+
+test('a link to choose a new password has at most ten passwords hashed in 15 minutes', async (t) => {
+  service.clock.advance(HOUR);
+  const user = await service.createUser();
+  const [visitor, fields] = await opened(stranger(''), '/forgot-password');
+  await visitor.post('/forgot-password', { ...fields, email: user.email });
+  const [, form] = await opened(visitor, await pathTo(service, user.email));
+  const hash = t.mock.method(service.app.passwords, 'hash');
+  const posts = Array.from({ length: 30 }, (_, i) =>
+    visitor.post('/reset-password', { ...form, password: 'nine yellow umbrellas' }, from(`192.0.2.${i}`)),
+  );
+  assert.equal(statuses(await Promise.all(posts))[0], 303);
+  assert.ok(hash.mock.callCount() <= 11);
 });
 
 test('a sign-in that a busy server did not check does not count as a wrong one', async (t) => {
@@ -236,5 +251,132 @@ describe('a link that verifies an address', () => {
     service.clock.advance(HOUR / 4);
     assert.equal((await guess(PASSWORD)).status, 303);
     assert.equal((await service.app.store.users.findByEmail(email))?.id, attacker.user.id);
+  });
+});
+
+describe('the response to a sign-in', () => {
+  const signIn = async (visitor: Visitor, password: string) => {
+    const [, fields] = await opened(visitor, '/login');
+    return visitor.post('/login', { ...fields, email: visitor.user.email, password }, from('203.0.113.77'));
+  };
+  const statements = (t: TestContext) => {
+    const { users } = service.app.store;
+    const spies = [t.mock.method(users, 'findByEmail'), t.mock.method(users, 'find')];
+    return () =>
+      spies.map(({ mock }) => {
+        const count = mock.callCount();
+        mock.resetCalls();
+        return count;
+      });
+  };
+
+  test('is the same number of statements for a known and an unknown address', async (t) => {
+    const count = statements(t);
+    const visitors = [await service.visitor(), stranger('unknown@example.com')];
+    for (const visitor of visitors) {
+      await signIn(visitor, 'wrong');
+      assert.deepEqual(count(), [1, 1]);
+    }
+  });
+
+  test('is counted first: above the limit nothing is looked up', async (t) => {
+    const visitor = await service.visitor();
+    for (let i = 0; i < 10; i++) await signIn(visitor, 'wrong');
+    const count = statements(t);
+    assert.equal((await signIn(visitor, 'wrong')).status, 429);
+    assert.deepEqual(count(), [0, 0]);
+  });
+
+  test('takes the same work for a password of any length', async (t) => {
+    const verify = t.mock.method(service.app.passwords, 'verify');
+    const visitor = await service.visitor();
+    for (const password of ['x'.repeat(513), 'x'.repeat(50_000)]) {
+      assert.equal((await signIn(visitor, password)).status, 400);
+      const [checked = '', hash] = verify.mock.calls.at(-1)!.arguments;
+      assert.equal(checked.length, 512);
+      assert.match(hash!, /^\$argon2id/);
+    }
+    assert.equal(verify.mock.callCount(), 2);
+  });
+
+  test('is sent before the fifth wrong password is recorded', async (t) => {
+    const visitor = await service.visitor();
+    const { securityEvents } = service.app.store;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const record = t.mock.method(securityEvents, 'record', () => promise);
+    for (let i = 0; i < 5; i++) assert.equal((await signIn(visitor, 'wrong')).status, 400);
+    await eventually(() => record.mock.callCount() === 1);
+    resolve();
+  });
+});
+
+test('a password that is changed while it is checked at sign-in opens no session', async (t) => {
+  const visitor = await service.visitor();
+  const { passwords, store } = service.app;
+  const verify = passwords.verify.bind(passwords);
+  t.mock.method(passwords, 'verify', async (...values: Parameters<typeof verify>) => {
+    const matches = await verify(...values);
+    await store.users.setPassword(
+      visitor.user.id,
+      await passwords.hash('another password'),
+      service.clock.ms,
+    );
+    return matches;
+  });
+  assert.equal((await visitor.signIn()).status, 400);
+  assert.deepEqual(await store.sessions.list(visitor.user.id, service.clock.ms), []);
+});
+
+describe('a device cookie', () => {
+  const withoutSession = (visitor: Visitor): Visitor => {
+    visitor.cookies.delete('postern_session');
+    return visitor;
+  };
+  async function useUpAccount(email: string): Promise<void> {
+    const [visitor, fields] = await opened(stranger(email), '/login');
+    for (let i = 0; i < 10; i++)
+      await visitor.post('/login', { ...fields, email, password: 'wrong' }, from(`198.51.100.${i}`));
+  }
+
+  test('ends with a password change, except in the browser that made it', async () => {
+    service.clock.advance(HOUR);
+    const user = await service.createUser();
+    const [thief, owner] = [await service.signedIn(user), await service.signedIn(user)];
+    const { form_token } = hiddenFields((await owner.get('/account')).text);
+    const form = { current_password: PASSWORD, new_password: 'nine yellow umbrellas' };
+    await owner.post('/account/password', { form_token: form_token!, ...form });
+    await useUpAccount(user.email);
+    assert.equal((await withoutSession(thief).signIn('/login', 'nine yellow umbrellas')).status, 429);
+    assert.equal((await withoutSession(owner).signIn('/login', 'nine yellow umbrellas')).status, 303);
+  });
+
+  test('lets its owner ask for a new password when strangers used up the mails', async () => {
+    service.clock.advance(HOUR);
+    const user = await service.createUser();
+    const owner = withoutSession(await service.signedIn(user));
+    const ask = async (visitor: Visitor, address: string) => {
+      const [, fields] = await opened(visitor, '/forgot-password');
+      await visitor.post('/forgot-password', { ...fields, email: user.email }, from(address));
+      return (await mailsTo(service, user.email)).length;
+    };
+    for (let i = 0; i < 5; i++) await ask(stranger(''), '198.51.100.1');
+    assert.equal(await ask(stranger(''), '198.51.100.1'), 3, 'one network');
+    assert.equal(await ask(stranger(''), '203.0.113.5'), 4, 'another network');
+    for (let i = 0; i < 12; i++) await ask(stranger(''), `192.0.2.${i}`);
+    assert.equal(await ask(stranger(''), '203.0.113.6'), 10, 'all networks');
+    assert.equal(await ask(owner, '203.0.113.7'), 11);
+  });
+
+  test('is not needed when strangers asked for mails of another kind', async () => {
+    service.clock.advance(HOUR);
+    const user = await service.createUser();
+    for (let i = 0; i < 12; i++) {
+      const [visitor, fields] = await opened(stranger(''), '/signup');
+      const form = { ...fields, name: 'X', email: user.email, password: 'nine yellow umbrellas' };
+      await visitor.post('/signup', form, from(`192.0.2.${i}`));
+    }
+    const [visitor, fields] = await opened(stranger(''), '/forgot-password');
+    await visitor.post('/forgot-password', { ...fields, email: user.email }, from('203.0.113.8'));
+    assert.match((await mailsTo(service, user.email)).at(-1)!.subject, /new password/);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { MINUTE, PASSWORD, Service, type Visitor } from '../support/service.ts';
+import { MINUTE, PASSWORD, Service, type TestUser, type Visitor } from '../support/service.ts';
 
 describe('the login throttle', () => {
   let service: Service;
@@ -60,8 +60,11 @@ describe('the login throttle', () => {
 
   test('refuses a device cookie of another account and a forged one', async () => {
     const [user, other] = [await service.createUser(), await service.createUser()];
-    const known = (await service.signedIn(other)).cookies.get('postern_known')!;
-    const forged = known.replace(other.id, user.id);
+    const deviceCookie = async (owner: TestUser) =>
+      (await service.signedIn(owner)).cookies.get('postern_known')!;
+    const [known, own] = [await deviceCookie(other), await deviceCookie(user)];
+    const [account] = own.split('.');
+    const forged = [account, ...known.split('.').slice(1)].join('.');
     await attemptFromManyAddresses(await service.visitor(user), 10);
     for (const cookie of [known, forged, '~~~', 'x'.repeat(5000)]) {
       const stranger = await service.visitor(user);

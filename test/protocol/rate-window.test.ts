@@ -20,6 +20,13 @@ describe('windows', () => {
     );
   });
 
+  test('a result does not change with later hits', () => {
+    const windows = new RateWindows(LIMIT, 1);
+    const counts = (keys: readonly string[]) =>
+      keys.map((key) => windows.hit(key, START)).map(({ count }) => count);
+    assert.deepEqual(counts(['a', 'a', 'a', 'b', 'b']), [1, 2, 3, 1, 2]);
+  });
+
   test('keys are counted separately', () => {
     const windows = new RateWindows(LIMIT);
     windows.hit('a', START);

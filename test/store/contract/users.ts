@@ -179,6 +179,26 @@ export function userContract(open: () => Promise<Opened>): void {
     assert.equal((await db.store.users.findByEmail(user.email))?.id, id);
   });
 
+  test('a new session ends the oldest beyond a hundred, of the same user', async () => {
+    const [id, other] = [await createUser(db.store), await createUser(db.store)];
+    await db.store.sessions.create(newSession(other, other, NOW + DAY));
+    const create = (n: number) =>
+      db.store.sessions.create({ ...newSession(id, `${id} ${n}`, NOW + DAY), now: NOW + n });
+    for (let n = 0; n < 102; n++) assert.equal(await create(n), true);
+    const live = await db.store.sessions.list(id, NOW);
+    assert.deepEqual([live.length, live[0]?.idHash, live[99]?.idHash], [100, `${id} 101`, `${id} 2`]);
+    assert.equal((await db.store.sessions.findUser(other, NOW))?.id, other);
+    for (const n of [0, 1]) assert.equal(await db.store.sessions.findUser(`${id} ${n}`, NOW), undefined);
+  });
+
+  test('a session is created only while the password is a given one', async () => {
+    const id = await createUser(db.store, { passwordHash: 'first' });
+    const create = (passwordHash: string) =>
+      db.store.sessions.create({ ...newSession(id, id, NOW + DAY), passwordHash });
+    assert.deepEqual([await create('other'), await create('first')], [false, true]);
+    assert.equal((await db.store.sessions.findUser(id, NOW))?.id, id);
+  });
+
   test('a session lasts until it is ended, expires or its user is disabled', async () => {
     const id = await createUser(db.store);
     const hash = newId();
