@@ -80,8 +80,14 @@ export class PreparedData {
     }
   }
 
+  /** Codes of a new user, up to 100: so many grants may one user have at one application. */
   codes(count: number): Promise<IssuedCode[]> {
-    return this.withStore((store) => Promise.all(Array.from({ length: count }, () => this.#code(store))));
+    return this.withStore(async (store) => {
+      const id = newId();
+      const user = { id, email: `${id}@example.com`, emailVerified: true, name: 'Grace' };
+      await store.users.create({ ...user, passwordHash: 'none', now: Date.now() });
+      return Promise.all(Array.from({ length: count }, () => this.#code(store, id)));
+    });
   }
 
   /** Access and refresh tokens of new grants, as if their codes had been exchanged. */
@@ -90,7 +96,7 @@ export class PreparedData {
       Promise.all(
         Array.from({ length: count }, async () => {
           const now = Date.now();
-          const { code, verifier } = await this.#code(store);
+          const { code, verifier } = await this.#code(store, this.user.id);
           const ref = this.#keys.tokenSigner.verifyCode(code)!;
           const redeemed = await store.grants.redeemCode({
             ref,
@@ -112,12 +118,12 @@ export class PreparedData {
     );
   }
 
-  async #code(store: Store): Promise<IssuedCode> {
+  async #code(store: Store, userId: string): Promise<IssuedCode> {
     const verifier = newVerifier();
     const grantId = newId();
     const now = Date.now();
     await store.grants.create({
-      userId: this.user.id,
+      userId,
       grantId,
       clientId: this.client.clientId,
       scope: parseScope('profile email')!,
@@ -127,7 +133,7 @@ export class PreparedData {
       expiresAt: now + 5 * MINUTE,
     });
     return {
-      code: this.#keys.tokenSigner.signCode({ userId: this.user.id, grantId, generation: 0 }),
+      code: this.#keys.tokenSigner.signCode({ userId, grantId, generation: 0 }),
       verifier,
     };
   }
