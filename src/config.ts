@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { parsePostgresUrl } from './postgres-url.ts';
 import { readTraceSettings, type TraceSettings } from './trace-config.ts';
 
 /** Settings of a running Postern, validated and frozen. docs/settings.md explains each to the operator. */
@@ -129,13 +130,16 @@ export const isPostgres = (url: string): boolean => /^postgres(ql)?:\/\//.test(u
 function databaseUrl(raw: string, faults: string[]): string {
   if (isDatabaseUrl(raw)) return raw;
   // Not repeated in the message: a database URL may contain a password.
-  faults.push('POSTERN_DATABASE_URL must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE.');
+  faults.push(
+    'POSTERN_DATABASE_URL must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE, with several hosts separated by commas, and ' +
+      'target_session_attrs, if given, read-write, primary or any.',
+  );
   return '';
 }
 
 export function isDatabaseUrl(raw: string): boolean {
   if (raw.startsWith('sqlite:')) return raw.length > 'sqlite:'.length;
-  return isPostgres(raw) && URL.canParse(raw);
+  return parsePostgresUrl(raw) !== undefined;
 }
 
 function secret(raw: string | undefined, faults: string[]): string | undefined {

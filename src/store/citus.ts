@@ -1,4 +1,5 @@
-import { newClient } from './drivers/postgres-client.ts';
+import type pg from 'pg';
+import { PostgresServers } from './drivers/postgres-servers.ts';
 
 /**
  * The placement of each table on a Citus cluster (docs/scale.md). A user, the user's grants and everything keyed by
@@ -52,10 +53,9 @@ export class NoCitus extends Error {
 
 /** Distributes the tables that are not distributed yet; returns their names. */
 export async function distribute(url: string): Promise<string[]> {
-  const client = newClient(url, 0);
-  client.on('error', () => {});
+  let client: pg.Client | undefined;
   try {
-    await client.connect();
+    client = await new PostgresServers(url).connect({ timeoutMs: 0 });
     const citus = await client.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
     if (citus.rows.length === 0) throw new NoCitus('the extension citus is not installed');
     const { rows } = await client.query<{ name: string }>(
@@ -71,6 +71,6 @@ export async function distribute(url: string): Promise<string[]> {
     }
     return distributed;
   } finally {
-    await client.end().catch(() => {});
+    await client?.end().catch(() => {});
   }
 }

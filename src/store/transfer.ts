@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import type pg from 'pg';
 import type { Row, Value } from './drivers/driver.ts';
-import { newClient } from './drivers/postgres-client.ts';
+import { PostgresServers } from './drivers/postgres-servers.ts';
 
 const BATCH_SIZE = 2_000;
 /** State of one running database, not data. */
@@ -27,11 +27,10 @@ export async function transfer(
   progress: TransferProgress,
 ): Promise<TransferredTable[]> {
   const source = new DatabaseSync(sqlitePath, { timeout: 5_000 });
-  const target = newClient(url, 0);
-  target.on('error', () => {});
+  let target: pg.Client | undefined;
   try {
     source.exec('BEGIN IMMEDIATE');
-    await target.connect();
+    target = await new PostgresServers(url).connect({ timeoutMs: 0 });
     await target.query('BEGIN');
     const tables = await matchTables(source, target);
     await refuseUnlessEmpty(target, tables);
@@ -43,7 +42,7 @@ export async function transfer(
     return copied;
   } finally {
     // A transaction that did not commit is undone with its connection.
-    await target.end().catch(() => {});
+    await target?.end().catch(() => {});
     source.close();
   }
 }

@@ -47,6 +47,11 @@ describe('the history checker finds nothing wrong with', () => {
       event('refresh', 'r1', 'reused'),
       event('userinfo', 'access r1', 'refused'),
     ],
+    'a request that changed nothing': [
+      EXCHANGE,
+      event('refresh', 'r1', 'unchanged'),
+      event('refresh', 'r1', 'success', 'r2'),
+    ],
     'an unknown outcome that took none': [
       EXCHANGE,
       event('refresh', 'r1', 'unknown'),
@@ -111,6 +116,10 @@ describe('the history checker catches', () => {
     },
     'an acknowledged token refused as used although it never was': {
       history: [EXCHANGE, event('refresh', 'r1', 'reused')],
+      says: /acknowledged token was refused/,
+    },
+    'a request that had an effect although it was said to have none': {
+      history: [EXCHANGE, event('refresh', 'r1', 'unchanged'), event('refresh', 'r1', 'reused')],
       says: /acknowledged token was refused/,
     },
     'an access token that ends for no reason': {

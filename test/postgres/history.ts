@@ -11,14 +11,19 @@ export type Event = {
   /** When it was sent, and when the response arrived. */
   readonly from: number;
   readonly to: number;
-  /** `unknown`: a server error or no response. It may have taken effect or not. */
-  readonly outcome: 'success' | 'refused' | 'reused' | 'unknown';
+  /**
+   * `unknown`: a server error or no response, which may have taken effect or not. `unchanged`: the response says that
+   * nothing was changed.
+   */
+  readonly outcome: 'success' | 'refused' | 'reused' | 'unknown' | 'unchanged';
   readonly issued?: { readonly accessToken: string; readonly refreshToken: string };
 };
 
 /** Describes everything impossible in a history; empty when it is possible. */
 export function violations(history: readonly Event[]): string[] {
-  const inOrder = history.toSorted((a, b) => a.from - b.from);
+  // A request that changed nothing explains nothing: what follows must be as if it had not been sent.
+  const effective = history.filter(({ outcome }) => outcome !== 'unchanged');
+  const inOrder = effective.toSorted((a, b) => a.from - b.from);
   const byGrant = Map.groupBy(inOrder, ({ grant }) => grant);
   return [...byGrant.values()].flatMap((events) => [
     ...usedTwice(events),

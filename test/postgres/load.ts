@@ -94,11 +94,11 @@ export class Load {
     }
   }
 
-  /** Retries while the outcome is unknown, as a client does after a server error. */
+  /** Retries after a server error, as a client does. */
   async #retry(attempt: () => Promise<Outcome>): Promise<Event['issued']> {
     for (let tries = 0; tries < 20 && !this.#stopped; tries++) {
       const { outcome, issued } = await attempt();
-      if (outcome !== 'unknown') return issued;
+      if (outcome !== 'unknown' && outcome !== 'unchanged') return issued;
     }
     return undefined;
   }
@@ -141,7 +141,8 @@ export class Load {
 }
 
 function outcomeOf(kind: Event['kind'], { status, body, text }: Reply): Outcome {
-  if (status === 500 || status === 503) return { outcome: 'unknown' };
+  if (status === 500) return { outcome: 'unknown' };
+  if (status === 503) return { outcome: 'unchanged' };
   if (status === 200) {
     const { access_token: accessToken, refresh_token: refreshToken } = body as Tokens;
     const issues = kind === 'exchange' || kind === 'refresh';

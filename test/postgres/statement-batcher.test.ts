@@ -8,7 +8,8 @@ import {
   type RowArray,
   type Statement,
 } from '../../src/store/drivers/driver.ts';
-import { connectForRequests } from '../../src/store/drivers/postgres-client.ts';
+import { setUpForRequests } from '../../src/store/drivers/postgres-client.ts';
+import { PostgresServers } from '../../src/store/drivers/postgres-servers.ts';
 import { StatementBatcher } from '../../src/store/drivers/statement-batcher.ts';
 import { SqlGrants } from '../../src/store/grants.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -64,7 +65,9 @@ describe('a batch', () => {
 
   /** PostgreSQL keeps a plan until it learns that the tables have grown. */
   test('finds its rows by key, in the order they were sent, even when planned while the tables were small', async () => {
-    const client = await connectForRequests(url, 5_000);
+    const timeoutMs = 5_000;
+    const setUp = setUpForRequests(timeoutMs);
+    const client = await new PostgresServers(url).connect({ timeoutMs, setUp });
     try {
       for (const { batch, types } of await batchableStatements()) {
         const { rows } = await client.query(

@@ -12,7 +12,10 @@ import { sharedState, sleeps, todos } from './test-rules.ts';
 const ORDER: readonly Layer[] = [
   { paths: ['src/batch.ts'], job: 'Collects work and passes it on once per event-loop turn.' },
   { paths: ['src/protocol/'], job: 'Pure OAuth: no SQL, no HTTP, and the clock is an argument.' },
-  { paths: ['src/trace-config.ts', 'src/config.ts'], job: 'Reads and checks every setting.' },
+  {
+    paths: ['src/trace-config.ts', 'src/postgres-url.ts', 'src/config.ts'],
+    job: 'Reads and checks every setting.',
+  },
   { paths: ['src/passwords/'], job: 'Hashes passwords and judges new ones.' },
   { paths: ['src/store/'], job: 'Tables and transitions, the drivers below them.' },
   { paths: ['src/keys/'], job: 'Signing keys, the service secret and its fingerprint.' },

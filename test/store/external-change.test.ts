@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { newClientSecret } from '../../src/protocol/client-secret.ts';
 import { Listener } from '../../src/store/drivers/postgres-listener.ts';
+import { PostgresServers } from '../../src/store/drivers/postgres-servers.ts';
 import { openStore } from '../../src/store/store.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -44,7 +45,10 @@ test('SQLite: a cached application changed by another connection is reread withi
 
 test('PostgreSQL: without its listening connection, a node drops its caches at least once per second', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  const listener = new Listener('postgres://127.0.0.1:1/nothing_listens_here', 'changes');
+  const listener = new Listener(
+    new PostgresServers('postgres://127.0.0.1:1/nothing_listens_here'),
+    'changes',
+  );
   t.after(() => listener.close());
   let drops = 0;
   listener.add(() => drops++);

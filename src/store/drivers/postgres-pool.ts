@@ -1,10 +1,11 @@
 import { DatabaseUnavailable, type Row, type RowArray, type Statement } from './driver.ts';
-import { connectForRequests } from './postgres-client.ts';
+import { setUpForRequests } from './postgres-client.ts';
 import { Connection, type Job, MAX_PIPELINED } from './postgres-connection.ts';
 import { isLoginRefused } from './postgres-errors.ts';
+import type { PostgresServers } from './postgres-servers.ts';
 
 type PoolOptions = {
-  readonly url: string;
+  readonly servers: PostgresServers;
   readonly connections: number;
   /** Limit of a job from the moment it is submitted, waiting included. */
   readonly timeoutMs: number;
@@ -93,7 +94,9 @@ export class PipelinedPool {
 
   async #connect(): Promise<void> {
     try {
-      const client = await connectForRequests(this.#options.url, this.#options.timeoutMs);
+      const { servers, timeoutMs } = this.#options;
+      const setUp = setUpForRequests(timeoutMs);
+      const client = await servers.connect({ timeoutMs, pipeline: true, setUp });
       this.#retryDelayMs = 0;
       this.#open.add(
         new Connection(client, {

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import type { BatchableStatement } from './batchable-statement.ts';
 import {
   type Driver,
@@ -8,11 +9,11 @@ import {
   type Statement,
   type Value,
 } from './driver.ts';
-import { newClient } from './postgres-client.ts';
 import { translate } from './postgres-errors.ts';
 import { Listener } from './postgres-listener.ts';
 import { applyMigrations } from './postgres-migrate.ts';
 import { PipelinedPool } from './postgres-pool.ts';
+import { PostgresServers } from './postgres-servers.ts';
 import { StatementBatcher } from './statement-batcher.ts';
 
 const TIMEOUT_MS = 5_000;
@@ -34,18 +35,18 @@ export class PostgresDriver implements Driver {
     return this.#isCitus ? `SELECT pg_logical_emit_message(true, 'postern', 'health') AS lsn` : HEARTBEAT;
   }
   #isCitus = false;
-  readonly #url: string;
+  readonly #servers: PostgresServers;
   readonly #pool: PipelinedPool;
   readonly #batcher: StatementBatcher;
   readonly #listener: Listener;
 
   constructor(url: string, { connections = 10, timeoutMs = TIMEOUT_MS }: PostgresOptions = {}) {
-    this.#url = url;
-    this.#pool = new PipelinedPool({ url, connections, timeoutMs });
+    this.#servers = new PostgresServers(url);
+    this.#pool = new PipelinedPool({ servers: this.#servers, connections, timeoutMs });
     this.#batcher = new StatementBatcher(timeoutMs / 2, (statement, repeatable) =>
       this.#translated(this.#pool.runForArrays(statement, repeatable)),
     );
-    this.#listener = new Listener(url, CHANNEL);
+    this.#listener = new Listener(this.#servers, CHANNEL);
   }
 
   async read(sql: string, values: readonly Value[] = []): Promise<Row[]> {
@@ -66,10 +67,9 @@ export class PostgresDriver implements Driver {
 
   /** Uses a connection of its own without a statement timeout. */
   async migrate(migrations: readonly Migration[]): Promise<string[]> {
-    const client = newClient(this.#url, 0);
-    client.on('error', () => {});
+    let client: pg.Client | undefined;
     try {
-      await client.connect();
+      client = await this.#servers.connect({ timeoutMs: 0 });
       const applied = await applyMigrations(client, migrations);
       // On Citus, one statement over the rows of many users would go to many shards.
       const citus = await client.query(`SELECT 1 FROM pg_extension WHERE extname = 'citus'`);
@@ -79,7 +79,7 @@ export class PostgresDriver implements Driver {
     } catch (error) {
       throw translate(error);
     } finally {
-      await client.end().catch(() => {});
+      await client?.end().catch(() => {});
     }
   }
 
