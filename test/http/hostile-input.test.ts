@@ -76,7 +76,7 @@ describe('hostile input', () => {
       { headers: { cookie: Array.from({ length: 1_500 }, (_, n) => `c${n}=${n}`).join('; ') } },
     ],
     'a forwarded header of commas': ['/login', { headers: { 'x-forwarded-for': '1.1.1.1,'.repeat(1_800) } }],
-    'a long scope': ['/oauth/authorize?scope=' + 'a+'.repeat(7_000), {}],
+    'a long scope': [`/oauth/authorize?scope=${'a+'.repeat(7_000)}`, {}],
   };
 
   for (const [name, [path, init]] of Object.entries(SHAPES))

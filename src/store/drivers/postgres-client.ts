@@ -19,7 +19,7 @@ export function newClient(url: string, timeoutMs: number, connectMs: number, pip
     // The server gives up first: then it is known that nothing was changed.
     statement_timeout: Math.floor(timeoutMs * 0.8),
     idle_in_transaction_session_timeout: timeoutMs,
-    // PipelinedPool has deadlines of its own.
+    // ConnectionPool has deadlines of its own.
     ...(!pipeline && timeoutMs > 0 && { query_timeout: timeoutMs }),
     keepAlive: true,
     types,

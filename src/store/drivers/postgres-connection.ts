@@ -23,12 +23,6 @@ type Owner = {
   readonly onRetry: (job: Job) => void;
 };
 
-/**
- * Jobs sent on a connection before their responses are back. Enough to hide the round trip; few enough that one
- * slow statement delays few others.
- */
-export const MAX_PIPELINED = 4;
-
 /** A new connection that is read-only as well is not replaced at once: the database itself is. */
 const MIN_READ_ONLY_AGE_MS = 250;
 
@@ -53,16 +47,13 @@ function nameOf(sql: string): string {
 const storable = (value: Value): Value =>
   typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value;
 
-/** A connection with up to MAX_PIPELINED jobs under way. */
+/** A connection, with one job under way at a time (decision 010). */
 export class Connection {
   readonly #client: pg.Client;
   readonly #owner: Owner;
-  /** In the order they were sent, which is the order of the responses. */
-  readonly #sent: Job[] = [];
+  #job: Job | undefined;
   readonly #openedAt = performance.now();
   #gone = false;
-  /** Takes no further jobs, and closes when those it has are finished. */
-  #retiring = false;
 
   constructor(client: pg.Client, owner: Owner) {
     this.#client = client;
@@ -71,21 +62,17 @@ export class Connection {
     client.on('end', () => this.#lose(new Error('the database closed the connection')));
   }
 
-  get busy(): number {
-    return this.#sent.length;
+  get busy(): boolean {
+    return this.#job !== undefined;
   }
 
-  get room(): number {
-    return this.#gone || this.#retiring ? 0 : MAX_PIPELINED - this.#sent.length;
-  }
-
-  get oldestDeadline(): number | undefined {
-    return this.#sent[0]?.deadline;
+  get deadline(): number {
+    return this.#job?.deadline ?? Number.POSITIVE_INFINITY;
   }
 
   /** Sends all statements of the job at once: a transaction too costs one round trip. */
   send(job: Job): void {
-    this.#sent.push(job);
+    this.#job = job;
     const rows: unknown[][] = [];
     let failure: Error | undefined;
     const queries = job.statements.map(({ sql, values }) => ({
@@ -115,24 +102,21 @@ export class Connection {
   }
 
   #settle(job: Job, failure: Error | undefined, rows: unknown[][]): void {
-    const index = this.#sent.indexOf(job);
-    if (index < 0) return;
-    this.#sent.splice(index, 1);
+    if (this.#job !== job) return;
+    this.#job = undefined;
     if (!failure) job.resolve(rows);
     else if (isConnectionFailure(failure)) {
+      this.destroy();
       this.#fail(job, failure);
-      this.#retiring = true;
     } else if (isStalePlan(failure) && job.attempts === 0) {
       // Refused before it ran: the schema changed under a prepared statement. A new connection prepares it again.
-      this.#retiring = true;
+      this.destroy();
       this.#owner.onRetry(job);
     } else {
-      job.reject(failure);
       // After a failover this server stays a replica, or the session read-only, though the database can be written.
-      if (isReadOnly(failure) && performance.now() - this.#openedAt >= MIN_READ_ONLY_AGE_MS)
-        this.#retiring = true;
+      if (isReadOnly(failure) && performance.now() - this.#openedAt >= MIN_READ_ONLY_AGE_MS) this.destroy();
+      job.reject(failure);
     }
-    if (this.#retiring && this.#sent.length === 0) this.destroy();
     this.#owner.onFree();
   }
 
@@ -140,7 +124,9 @@ export class Connection {
     if (this.#gone) return;
     this.#gone = true;
     this.#owner.onLost(this, error);
-    for (const job of this.#sent.splice(0)) this.#fail(job, error);
+    const job = this.#job;
+    this.#job = undefined;
+    if (job) this.#fail(job, error);
   }
 
   /** The job was sent and its response never came: only a job that changes nothing may be sent again. */

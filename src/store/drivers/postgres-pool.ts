@@ -1,6 +1,6 @@
 import { DatabaseUnavailable, type Row, type RowArray, type Statement } from './driver.ts';
 import { setUpForRequests } from './postgres-client.ts';
-import { Connection, type Job, MAX_PIPELINED } from './postgres-connection.ts';
+import { Connection, type Job } from './postgres-connection.ts';
 import { isLoginRefused } from './postgres-errors.ts';
 import type { PostgresServers } from './postgres-servers.ts';
 
@@ -21,7 +21,7 @@ const MAX_RETRY_DELAY_MS = 1_000;
  * whatever the server does: a connection whose response is overdue is destroyed, and a job that waits too long is
  * refused.
  */
-export class PipelinedPool {
+export class ConnectionPool {
   readonly #options: PoolOptions;
   readonly #open = new Set<Connection>();
   #opening = 0;
@@ -50,7 +50,7 @@ export class PipelinedPool {
   async close(): Promise<void> {
     this.#closed = true;
     const unfinished = () =>
-      this.#opening > 0 || this.#waiting.length > 0 || [...this.#open].some(({ busy }) => busy > 0);
+      this.#opening > 0 || this.#waiting.length > 0 || [...this.#open].some(({ busy }) => busy);
     while (unfinished()) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
@@ -70,21 +70,15 @@ export class PipelinedPool {
       job.reject(new DatabaseUnavailable('the database was closed'));
       return;
     }
-    const connection = this.#freest();
-    if ((!connection || connection.busy > 0) && this.#open.size + this.#opening < this.#options.connections)
-      this.#openAnother();
-    if (connection) connection.send(job);
-    else if (this.#waiting.length < MAX_WAITING) this.#waiting.push(job);
+    const connection = this.#free();
+    if (connection) return void connection.send(job);
+    if (this.#open.size + this.#opening < this.#options.connections) this.#openAnother();
+    if (this.#waiting.length < MAX_WAITING) this.#waiting.push(job);
     else job.reject(new DatabaseUnavailable('too many statements wait for a connection'));
   }
 
-  #freest(): Connection | undefined {
-    let best: Connection | undefined;
-    for (const connection of this.#open) {
-      if (connection.room > (best?.room ?? 0)) best = connection;
-      if (best?.room === MAX_PIPELINED) break;
-    }
-    return best;
+  #free(): Connection | undefined {
+    return this.#open.values().find(({ busy }) => !busy);
   }
 
   #openAnother(): void {
@@ -116,7 +110,7 @@ export class PipelinedPool {
 
   #drain(): void {
     while (this.#waiting.length > 0) {
-      const connection = this.#freest();
+      const connection = this.#free();
       if (!connection) break;
       const job = this.#waiting.shift()!;
       if (job.deadline > performance.now()) connection.send(job);
@@ -145,7 +139,7 @@ export class PipelinedPool {
     this.#watchedAt = now;
     if (wasPaused) return;
     for (const connection of this.#open) {
-      if ((connection.oldestDeadline ?? Number.POSITIVE_INFINITY) <= now) connection.destroy();
+      if (connection.deadline <= now) connection.destroy();
     }
     // Not only the first: a retried job is at the front of the queue, whatever its deadline.
     const overdue = this.#waiting.filter((job) => job.deadline <= now);

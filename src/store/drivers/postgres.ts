@@ -12,7 +12,7 @@ import {
 import { translate } from './postgres-errors.ts';
 import { Listener } from './postgres-listener.ts';
 import { applyMigrations } from './postgres-migrate.ts';
-import { PipelinedPool } from './postgres-pool.ts';
+import { ConnectionPool } from './postgres-pool.ts';
 import { PostgresServers } from './postgres-servers.ts';
 import { StatementBatcher } from './statement-batcher.ts';
 
@@ -36,13 +36,13 @@ export class PostgresDriver implements Driver {
   }
   #isCitus = false;
   readonly #servers: PostgresServers;
-  readonly #pool: PipelinedPool;
+  readonly #pool: ConnectionPool;
   readonly #batcher: StatementBatcher;
   readonly #listener: Listener;
 
   constructor(url: string, { connections = 10, timeoutMs = TIMEOUT_MS }: PostgresOptions = {}) {
     this.#servers = new PostgresServers(url);
-    this.#pool = new PipelinedPool({ servers: this.#servers, connections, timeoutMs });
+    this.#pool = new ConnectionPool({ servers: this.#servers, connections, timeoutMs });
     this.#batcher = new StatementBatcher(timeoutMs / 2, (statement, repeatable) =>
       this.#translated(this.#pool.runForArrays(statement, repeatable)),
     );
