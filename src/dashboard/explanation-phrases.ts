@@ -31,7 +31,7 @@ const REVOKED_BY: Readonly<Record<string, string>> = {
   disconnected_by_user: 'by the user, who disconnected your application',
   account_deleted: 'because the user deleted their account',
   application_deleted: 'because the application was deleted',
-  superseded: 'because the user has since connected your application 100 times more',
+  superseded: 'because the user has since connected your application 10,000 times more',
   database_restored: 'because the service was restored from a backup',
 };
 

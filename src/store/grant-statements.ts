@@ -4,12 +4,9 @@ import { batchableSelect, batchableUpdate } from './drivers/batchable-statement.
 
 export const USER_ENABLED = 'EXISTS (SELECT 1 FROM users WHERE id = $1 AND disabled_at IS NULL)';
 
-/** Grants of one user to one application that stay: older ones end when a new one is made. */
-const MAX_GRANTS = 100;
-/** Rows of them, ended ones included. The sweeper removes these an hour after their end. */
-const MAX_GRANT_ROWS = 2 * MAX_GRANTS;
-
-const BELOW_MAX_ROWS = `(SELECT COUNT(*) FROM grants WHERE user_id = $1 AND client_id = $3) < ${MAX_GRANT_ROWS}`;
+/** `$9` bounds the rows, ended ones included, of one user and application. The sweeper removes them an hour after their end. */
+const BELOW_MAX_ROWS =
+  '(SELECT COUNT(*) FROM grants WHERE user_id = $1 AND client_id = $3) < CAST($9 AS BIGINT)';
 
 export const CREATE = `
   INSERT INTO grants (user_id, id, client_id, scope, generation, expires_at, redirect_uri, code_challenge, created_at)
@@ -19,20 +16,21 @@ export const CREATE = `
   RETURNING id`;
 
 /**
- * Runs after a grant was created, in its transaction. Of a user's grants to one application, those that were live and
+ * Runs after a grant was created, in its transaction. Of a user's grants to one application, the `$4` that were live and
  * used last stay. The others are revoked, and expire now, so that the sweeper removes them soon.
  */
 export const SUPERSEDE = `
   UPDATE grants SET revoked_at = COALESCE(revoked_at, $3), revoked_reason = COALESCE(revoked_reason, 'superseded'),
     expires_at = $3
-  WHERE user_id = $1 AND client_id = $2 AND expires_at > $3 AND id NOT IN (
+  WHERE (SELECT COUNT(*) FROM grants WHERE user_id = $1 AND client_id = $2) > CAST($4 AS BIGINT)
+    AND user_id = $1 AND client_id = $2 AND expires_at > $3 AND id NOT IN (
     SELECT id FROM grants WHERE user_id = $1 AND client_id = $2
     ORDER BY CASE WHEN revoked_at IS NULL AND expires_at > $3 THEN 0 ELSE 1 END,
       COALESCE(last_used_at, created_at) DESC, id
-    LIMIT ${MAX_GRANTS})`;
+    LIMIT CAST($4 AS BIGINT))`;
 
 export const HAS_TOO_MANY = `
-  SELECT COUNT(*) >= ${MAX_GRANT_ROWS} AS too_many FROM grants WHERE user_id = $1 AND client_id = $2`;
+  SELECT COUNT(*) >= CAST($3 AS BIGINT) AS too_many FROM grants WHERE user_id = $1 AND client_id = $2`;
 
 export const CODE_IS_LIVE = `
   SELECT 1 AS live FROM grants

@@ -83,6 +83,9 @@ export type RevokedReason =
   /** The row was older than a token issued from it: see docs/operations.md on restoring a backup. */
   | 'database_restored';
 
+/** Live grants of one user to one application: far more than any user makes, few enough for one statement. */
+const MAX_GRANTS = 10_000;
+
 /** `refused`: the user is gone or disabled, or this grant's code was used. `too_many`: of them within an hour. */
 type CreationOutcome = 'created' | 'refused' | 'too_many';
 
@@ -151,20 +154,24 @@ export type Connection = ObjectOf<typeof CONNECTION>;
 export class SqlGrants {
   readonly #driver: Driver;
 
-  constructor(driver: Driver) {
+  readonly #maxGrants: number;
+
+  constructor(driver: Driver, maxGrants = MAX_GRANTS) {
     this.#driver = driver;
+    this.#maxGrants = maxGrants;
   }
 
   /** Creating a grant twice creates it once. The user's oldest grants to the application end when there are too many. */
   async create(grant: NewGrant): Promise<CreationOutcome> {
     const { userId, grantId, clientId, scope, redirectUri, codeChallenge, now, expiresAt } = grant;
-    const values = [userId, grantId, clientId, scope, expiresAt, redirectUri, codeChallenge, now];
+    const maxRows = 2 * this.#maxGrants;
+    const values = [userId, grantId, clientId, scope, expiresAt, redirectUri, codeChallenge, now, maxRows];
     const [created] = await this.#driver.transaction([
       { sql: CREATE, values },
-      { sql: SUPERSEDE, values: [userId, clientId, now] },
+      { sql: SUPERSEDE, values: [userId, clientId, now, this.#maxGrants] },
     ]);
     if (created!.length > 0 || (await this.codeIsLive(userId, grantId, now))) return 'created';
-    const [rows] = await this.#driver.read(HAS_TOO_MANY, [userId, clientId]);
+    const [rows] = await this.#driver.read(HAS_TOO_MANY, [userId, clientId, maxRows]);
     return rows?.too_many === 1 ? 'too_many' : 'refused';
   }
 

@@ -55,15 +55,19 @@ export type Store = {
   close(): Promise<void>;
 };
 
-export type StoreOptions = PostgresOptions & { readonly observe?: Observe | undefined };
+export type StoreOptions = PostgresOptions & {
+  readonly observe?: Observe | undefined;
+  /** Live grants of one user to one application; the default is far more than any user makes. */
+  readonly maxGrants?: number;
+};
 
 /** Opens the database behind `sqlite:PATH` or `postgres://…`. It may lack its schema until `migrate` has run. */
-export function openStore(url: string, { observe, ...options }: StoreOptions = {}): Store {
+export function openStore(url: string, { observe, maxGrants, ...options }: StoreOptions = {}): Store {
   const plain = openDriver(url, options);
   const driver = observe ? observedDriver(plain, observe) : plain;
   const users = new SqlUsers(driver);
   const applications = new SqlApplications(driver);
-  const grants = new SqlGrants(driver);
+  const grants = new SqlGrants(driver, maxGrants);
   return {
     engine: driver.engine,
     grants,

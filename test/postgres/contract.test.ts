@@ -17,8 +17,8 @@ storeContract('postgres', async () => {
   return {
     store,
     url,
-    another: async () => {
-      const other = openStore(url);
+    another: async (options) => {
+      const other = openStore(url, options);
       others.push(other);
       return other;
     },

@@ -24,7 +24,7 @@ async function openSqlite(): Promise<Opened> {
   return {
     store,
     url,
-    another: async () => openStore(url),
+    another: async (options) => openStore(url, options),
     close: async () => {
       await store.close();
       remove(folder);

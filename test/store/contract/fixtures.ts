@@ -5,7 +5,7 @@ import { type GrantRef, newId } from '../../../src/protocol/credentials.ts';
 import { parseScope } from '../../../src/protocol/scope.ts';
 import type { NewApplication } from '../../../src/store/applications.ts';
 import type { SqlGrants } from '../../../src/store/grants.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { Store, StoreOptions } from '../../../src/store/store.ts';
 import type { SqlUsers } from '../../../src/store/users.ts';
 
 export type NewGrant = Parameters<SqlGrants['create']>[0];
@@ -19,7 +19,7 @@ export type Opened = {
   /** For POSTERN_DATABASE_URL. */
   readonly url: string;
   /** Another connection to the same database, like that of another process. */
-  readonly another: () => Promise<Store>;
+  readonly another: (options?: Pick<StoreOptions, 'maxGrants'>) => Promise<Store>;
   readonly close: () => Promise<void>;
 };
 
