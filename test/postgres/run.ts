@@ -9,7 +9,7 @@ const server = await TestPostgres.start();
 try {
   const tests = spawn(
     process.execPath,
-    ['--test', '--test-randomize', '--test-concurrency=2', ...process.argv.slice(2)],
+    ['--test', '--test-randomize', '--test-random-seed=26', '--test-concurrency=2', ...process.argv.slice(2)],
     {
       stdio: 'inherit',
       env: { ...process.env, POSTERN_TEST_DATABASE: server.url() },
