@@ -12,10 +12,9 @@ import type { Mail } from '../mail/mailer.ts';
 import { deleteAccountPage } from '../pages/delete-account.ts';
 import { passwordFault } from '../passwords/password-rules.ts';
 import { isPlayground } from '../protocol/application.ts';
-import { emailFault } from '../protocol/email-address.ts';
+import { emailFault, emailKey } from '../protocol/email-address.ts';
 import { param } from '../protocol/parameters.ts';
 import type { User } from '../store/users.ts';
-import { emailKey } from '../store/users.ts';
 import { accountResponse, toAccount } from './account.ts';
 import { LoginThrottle, tooManyAttempts } from './login-throttle.ts';
 import { countMail } from './mail-limits.ts';
@@ -60,9 +59,9 @@ export const changePassword = requireUser(async (app, request) => {
 export const changeEmail = requireUser(async (app, request) => {
   const { user, form, http } = request;
   const email = (param(form, 'email') ?? '').trim();
-  const same = emailKey(email) === emailKey(user.email);
+  const isSame = () => emailKey(email) === emailKey(user.email);
   const faults = {
-    email: same ? 'That is your address already.' : emailFault(email),
+    email: emailFault(email) ?? (isSame() ? 'That is your address already.' : undefined),
     current: await currentPasswordFault(app, request),
   };
   const refuse = (emailFaults: typeof faults, status: number) =>

@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Signer } from '../keys/signer.ts';
-import { emailKey, type User } from '../store/users.ts';
+import { emailKey } from '../protocol/email-address.ts';
+import type { User } from '../store/users.ts';
 
 /**
  * The device cookie lists, each signed, the accounts that this browser signed in to before. It grants no access:

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { App } from '../app.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type Budget, networkBudgets, networkLimit } from '../limits/budget.ts';
+import { emailKey } from '../protocol/email-address.ts';
 import type { Limit } from '../protocol/rate-window.ts';
-import { emailKey } from '../store/users.ts';
 import { recordEventLater } from './security-events.ts';
 
 /** The window ends by itself: nobody is locked out for good. */

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type { App } from '../app.ts';
 import { type Budget, networkBudgets, networkLimit } from '../limits/budget.ts';
 import { network, site } from '../protocol/address.ts';
+import { emailKey } from '../protocol/email-address.ts';
 import type { Limit } from '../protocol/rate-window.ts';
-import { emailKey } from '../store/users.ts';
 
 const WINDOW_MS = 60 * 60_000;
 const PER_NETWORK = networkLimit({ name: 'mail', windowMs: WINDOW_MS, max: 20 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
@@ -22,6 +22,9 @@ type Compose = () => Promise<Mail | undefined>;
 
 const MAX_WAITING = 1_000;
 const MAX_SENDING = 4;
+/** Without a mail server: the oldest beyond it are removed, because anybody can request mails. */
+const MAX_IN_OUTBOX = 1_000;
+const OUTBOX_FILE = /^\d{4}-\d\d-\d\dT[\d-]+Z-[0-9a-f]{8}\.eml(\.part)?$/;
 const RETRY_DELAYS_MS = [5_000, 30_000, 120_000];
 
 type Job = { readonly kind: MailKind; readonly compose: Compose; attempt: number };
@@ -43,7 +46,7 @@ export class Mailer {
   constructor(config: Config, log: Logger) {
     this.#log = log;
     this.#deliver =
-      config.smtpUrl === undefined ? outboxDelivery(config) : smtpDelivery(config, config.smtpUrl);
+      config.smtpUrl === undefined ? outboxDelivery(config, log) : smtpDelivery(config, config.smtpUrl);
   }
 
   post(kind: MailKind, compose: Compose): void {
@@ -154,7 +157,7 @@ function smtpDelivery(config: Config, url: string): Deliver {
 }
 
 /** Without a mail server, each mail becomes a file that only the service's account can read. */
-function outboxDelivery(config: Config): Deliver {
+function outboxDelivery(config: Config, log: Logger): Deliver {
   const folder = join(config.dataDir, 'outbox');
   const options = { streamTransport: true, buffer: true, newline: 'unix' } as const;
   const transport = once(async () => (await loadNodemailer()).createTransport(options));
@@ -167,6 +170,16 @@ function outboxDelivery(config: Config): Deliver {
     await writeFile(`${path}.part`, content as Buffer, { mode: 0o600 });
     await chmod(`${path}.part`, 0o600);
     await rename(`${path}.part`, path);
+    await removeOldest(folder, log);
     return path;
   };
+}
+
+/** Names begin with the time, and files that were not written here stay. */
+async function removeOldest(folder: string, log: Logger): Promise<void> {
+  const mails = (await readdir(folder)).filter((name) => OUTBOX_FILE.test(name)).sort();
+  const excess = mails.slice(0, Math.max(0, mails.length - MAX_IN_OUTBOX));
+  if (excess.length === 0) return;
+  await Promise.all(excess.map((name) => rm(join(folder, name), { force: true })));
+  log.warn({ removed: excess.length }, `the outbox keeps ${MAX_IN_OUTBOX} mails: the oldest were removed`);
 }

@@ -1,3 +1,4 @@
+import { emailKey } from '../protocol/email-address.ts';
 import {
   EDITABLE_FIELDS,
   PROFILE_COLUMNS,
@@ -47,9 +48,6 @@ type NewUser = {
 };
 
 type DeletedUser = { readonly grantsRevoked: number };
-
-/** Addresses are compared without regard to case; the user's own spelling is shown. */
-export const emailKey = (email: string): string => email.trim().toLowerCase();
 
 /**
  * Links that undo an email change survive later changes: else a thief who changed the address would end them with a

@@ -380,3 +380,20 @@ describe('a device cookie', () => {
     assert.match((await mailsTo(service, user.email)).at(-1)!.subject, /new password/);
   });
 });
+
+test('another spelling of an address does not get an account of its own, or guesses of its own', async () => {
+  service.clock.advance(HOUR);
+  const user = await service.createUser('zoë@bücher.example');
+  const spellings = ['zoë@bücher.example'.normalize('NFD'), 'zoë@xn--bcher-kva.example'];
+  for (const email of spellings) {
+    const [visitor, fields] = await opened(stranger(email), '/signup');
+    await visitor.post('/signup', { ...fields, name: 'X', email, password: 'nine yellow umbrellas' });
+  }
+  await service.app.mailer.idle();
+  assert.deepEqual(await service.rows("SELECT email FROM sign_ups WHERE email LIKE '%cher%'"), []);
+  for (let i = 0; i < 10; i++)
+    assert.equal((await stranger(spellings[i % 2]!).signIn('/login', 'wrong')).status, 400);
+  assert.equal((await (await service.visitor(user)).signIn()).status, 429);
+  service.clock.advance(HOUR);
+  for (const email of spellings) assert.equal((await stranger(email).signIn()).status, 303);
+});

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { type ConfigError, readConfig } from '../../src/config.ts';
@@ -88,6 +91,31 @@ test('the queue is bounded', async () => {
   assert.equal(logged.filter((line) => line.includes('too many are waiting')).length, 96);
   done!();
   await mailer.stop();
+});
+
+test('the outbox keeps the newest thousand mails, and files of others', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'postern-outbox-'));
+  const outbox = join(dataDir, 'outbox');
+  mkdirSync(outbox);
+  const name = (n: number) => `2020-01-01T00-00-00-${String(n).padStart(3, '0')}Z-00000000.eml`;
+  for (let n = 0; n < 999; n++) writeFileSync(join(outbox, name(n)), '');
+  writeFileSync(join(outbox, '0000-notes.txt'), '');
+  const logged: string[] = [];
+  const log = pino({ level: 'trace' }, { write: (line: string) => void logged.push(line) });
+  const mailer = new Mailer(readConfig({ POSTERN_DATA_DIR: dataDir }), log);
+  const removals = () => logged.filter((line) => line.includes('the oldest were removed')).length;
+  mailer.post('sign_up', async () => MAIL);
+  await mailer.idle();
+  assert.deepEqual([readdirSync(outbox).length, removals()], [1001, 0]);
+  mailer.post('sign_up', async () => MAIL);
+  await mailer.stop();
+  const names = readdirSync(outbox);
+  assert.deepEqual([names.length, removals()], [1001, 1]);
+  assert.deepEqual(
+    ['0000-notes.txt', name(0), name(1)].map((one) => names.includes(one)),
+    [true, false, true],
+  );
+  rmSync(dataDir, { recursive: true });
 });
 
 test('invalid mail settings are reported without the password', () => {

@@ -40,6 +40,17 @@ export function userContract(open: () => Promise<Opened>): void {
     assert.equal((await db.store.users.findByEmail(email))?.id, first);
   });
 
+  test('an email address belongs to one user, in every Unicode form and with the domain in ASCII', async () => {
+    const local = `zoë.${newId()}`;
+    const id = await createUser(db.store, { email: `${local}@bücher.example` });
+    const spellings = [`${local}@bücher.example`.normalize('NFD'), `${local}@xn--bcher-kva.example`];
+    for (const email of spellings) {
+      assert.equal(await db.store.users.create(newUser({ email })), 'email_taken');
+      assert.equal((await db.store.users.findByEmail(email))?.id, id);
+    }
+    assert.equal((await db.store.users.find(id))?.email, `${local}@bücher.example`);
+  });
+
   test('a failed creation takes no email address', async () => {
     const id = await createUser(db.store);
     const email = `free.${newId()}@example.com`;
