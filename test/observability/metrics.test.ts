@@ -130,6 +130,7 @@ test("live grants are those of the sweeper's last full pass", async () => {
 });
 
 test('database time, event-loop lag and dropped log entries are measured', async () => {
+  await service.app.store.sessions.end('a single write');
   const samples = await scrape();
   for (const operation of ['read', 'write', 'transaction'])
     assert.ok(samples.value('postern_database_duration_seconds_count', { operation })! > 0, operation);
