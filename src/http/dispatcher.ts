@@ -103,7 +103,7 @@ function unexpectedFailure(error: unknown): UnexpectedFailure {
   return unavailable ? 'temporarily_unavailable' : 'server_error';
 }
 
-function beginSpan(tracer: Tracer, { headers: { traceparent } }: HttpRequest): Span | undefined {
+function beginSpan(tracer: Tracer, { traceparent }: HttpRequest): Span | undefined {
   return tracer.beginRequest(typeof traceparent === 'string' ? traceparent : undefined);
 }
 

@@ -29,6 +29,8 @@ export type ReceivedRequest = {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly ip: string;
+  /** The header of that name, if a trusted proxy sent it: it decides whether the request is traced. */
+  readonly traceparent?: string | string[] | undefined;
 };
 
 type Dispatch = (received: ReceivedRequest, body: Buffer) => Promise<HttpResponse>;
@@ -51,6 +53,7 @@ export class HttpRequest {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly ip: string;
+  readonly traceparent: ReceivedRequest['traceparent'];
   readonly startedAt = performance.now();
   /** Sends another request through the whole service, as if it came from outside. */
   readonly dispatch: Dispatch;
@@ -71,12 +74,13 @@ export class HttpRequest {
   rateLimit: RateLimitUse | undefined;
   #query: ReadonlyMap<string, string> | undefined;
 
-  constructor(id: string, { method, url, headers, ip }: ReceivedRequest, dispatch: Dispatch) {
+  constructor(id: string, { method, url, headers, ip, traceparent }: ReceivedRequest, dispatch: Dispatch) {
     this.id = id;
     this.method = method;
     this.url = url;
     this.headers = headers;
     this.ip = ip;
+    this.traceparent = traceparent;
     this.dispatch = dispatch;
   }
 

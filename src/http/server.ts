@@ -1,14 +1,19 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import proxyAddress from '@fastify/proxy-addr';
 import type { App } from '../app.ts';
 import { Batch, onImmediate } from '../batch.ts';
-import type { Config } from '../config.ts';
 import { BODY_LIMIT, readBody } from './body.ts';
+import { ClientAddresses } from './client-address.ts';
 import { Dispatcher, type Routing } from './dispatcher.ts';
 import type { HttpRequest } from './request.ts';
-import { errorResponse, type HttpResponse } from './response.ts';
+import { errorResponse, type HttpResponse, withHeaders } from './response.ts';
 
 /** Bounds on how long a slow or idle peer can hold a connection. */
 const TIMEOUTS = {
@@ -30,13 +35,24 @@ const MAX_PER_TURN = 100;
 type Exchange = { readonly request: HttpRequest; readonly response: ServerResponse };
 
 const UNANSWERED = Symbol('unanswered requests');
-type CountedSocket = Socket & { [UNANSWERED]?: number };
+const LAST_RESPONSE = Symbol('response to the last request');
+const RECEIVING = Symbol('response to a request whose body is being received');
+const REFUSED = Symbol('malformed input was refused');
+type ServedSocket = Socket & {
+  [UNANSWERED]?: number;
+  [LAST_RESPONSE]?: ServerResponse;
+  [RECEIVING]?: ServerResponse | undefined;
+  [REFUSED]?: boolean;
+};
+
+const BAD_HOST = errorResponse('invalid_request');
 
 /** The HTTP server: reads requests from sockets, and writes the dispatcher's responses. */
 export class PosternServer {
   readonly #dispatcher: Dispatcher;
   readonly #log: App['log'];
-  readonly #addressOf: (raw: IncomingMessage) => string;
+  readonly #addresses: ClientAddresses;
+  readonly #traced: boolean;
   readonly http: Server;
   /** Every response closes its connection, so that a proxy opens the next one elsewhere. */
   #closing = false;
@@ -52,7 +68,8 @@ export class PosternServer {
   constructor(app: App, routing: Routing) {
     this.#dispatcher = new Dispatcher(app, routing);
     this.#log = app.log;
-    this.#addressOf = addressReader(app.config.trustProxy);
+    this.#addresses = new ClientAddresses(app.config.trustProxy);
+    this.#traced = app.tracer !== undefined;
     this.http = createServer({ ...TIMEOUTS, maxHeaderSize: 16 * 1024 }, (raw, response) =>
       this.#receive(raw, response),
     );
@@ -93,11 +110,17 @@ export class PosternServer {
   /** The body is read only for routes that use it. */
   #receive(raw: IncomingMessage, response: ServerResponse): void {
     const { method = '', url = '', headers } = raw;
-    countUnanswered(raw.socket, 1);
-    const ip = this.#addressOf(raw);
-    const request = this.#dispatcher.receive({ method, url: originForm(url), headers, ip });
+    const socket: ServedSocket = raw.socket;
+    countUnanswered(socket, 1);
+    socket[LAST_RESPONSE] = response;
+    if (!hasValidHost(raw)) return this.#send(response, withHeaders(BAD_HOST, { connection: 'close' }));
+    const ip = this.#addresses.of(raw);
+    const traceparent = this.#traced && this.#addresses.trustsPeer(raw) ? headers.traceparent : undefined;
+    const request = this.#dispatcher.receive({ method, url: originForm(url), headers, ip, traceparent });
     if (request.route?.method !== 'POST') return void this.#received.add({ request, response });
+    socket[RECEIVING] = response;
     const finish = (body: Buffer | undefined) => {
+      if (socket[RECEIVING] === response) socket[RECEIVING] = undefined;
       if (body) request.body = body;
       else request.bodyTooLarge = true;
       this.#received.add({ request, response });
@@ -136,7 +159,7 @@ export class PosternServer {
 }
 
 /** A client may pipeline requests without waiting for responses, and each holds memory until it is answered. */
-function countUnanswered(socket: CountedSocket, change: 1 | -1): void {
+function countUnanswered(socket: ServedSocket, change: 1 | -1): void {
   const unanswered = (socket[UNANSWERED] ?? 0) + change;
   socket[UNANSWERED] = unanswered;
   // Node resumes a socket after each message that it has parsed: pause after those of this read.
@@ -151,28 +174,60 @@ function originForm(url: string): string {
   return rest === url || rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** The client's address: the peer's, or the one that trusted proxies forward. */
-function addressReader(trusted: Config['trustProxy']): (raw: IncomingMessage) => string {
-  if (trusted === false) return (raw) => raw.socket.remoteAddress ?? '';
-  const trust =
-    trusted === 1
-      ? (_address: string, hop: number) => hop === 0
-      : proxyAddress.compile(trusted.split(',').map((one) => one.trim()));
-  return (raw) => (raw.socket.remoteAddress === undefined ? '' : proxyAddress(raw, trust));
+/** RFC 9112 3.2: exactly one Host, or the request is refused: two parsers could read two different ones. */
+function hasValidHost({ rawHeaders, headers }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts <= 1 && HOST.test(headers.host ?? '');
 }
 
-/** Malformed HTTP, oversized headers or a request timeout: our JSON error, then the connection is closed. */
-function refuseMalformedHttp(error: NodeJS.ErrnoException, socket: Socket): void {
+/** The characters of RFC 3986 3.2.2 and a port. */
+const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
+
+/**
+ * Malformed HTTP, oversized headers or a request timeout: our JSON error, then the connection is closed. Responses to
+ * earlier requests of the connection go first (RFC 9112 9.3.2).
+ */
+function refuseMalformedHttp(error: NodeJS.ErrnoException, socket: ServedSocket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const status =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? '431 Request Header Fields Too Large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? '408 Request Timeout'
-        : '400 Bad Request';
-  const { body } = errorResponse('invalid_request');
-  const head = `content-type: application/json\r\ncache-control: no-store\r\ncontent-length: ${body.length}`;
-  socket.end(`HTTP/1.1 ${status}\r\n${head}\r\nconnection: close\r\n\r\n${body}`);
+  if (socket[REFUSED]) return;
+  socket[REFUSED] = true;
+  const status = STATUS_OF[error.code ?? ''] ?? 400;
+  const { headers, body } = withHeaders(errorResponse('invalid_request'), { connection: 'close' });
   // The peer may keep its half of the connection open, or go on sending.
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  const close = () => {
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  };
+  const receiving = socket[RECEIVING];
+  if (receiving && !receiving.req.complete) {
+    // Its body is malformed or late: this is the response to that request.
+    receiving.once('close', close);
+    receiving.writeHead(status, { ...headers, 'content-length': body.length }).end(body);
+    return;
+  }
+  const last = socket[LAST_RESPONSE];
+  const refuse = () => {
+    // Malformed input in the body of a request that was answered gets no response of its own.
+    if (!socket.writable || last?.req.complete === false) socket.end();
+    else
+      socket.end(
+        `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${headerLines(headers, body)}\r\n\r\n${body}`,
+      );
+    close();
+  };
+  if (!last || last.writableFinished) return refuse();
+  last.once('finish', refuse);
 }
+
+const STATUS_OF: Readonly<Record<string, number>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
+
+const headerLines = (headers: HttpResponse['headers'], body: string): string =>
+  Object.entries({ ...headers, 'content-length': body.length })
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\r\n');

@@ -32,7 +32,11 @@ test("POST /oauth/token has a span in its caller's trace, with child spans for t
       const traceparent = `00-${TRACE}-${PARENT}-01`;
       await service.post('/oauth/token', exchangeForm(client, issued), { traceparent });
     },
-    { OTEL_SERVICE_NAME: 'id', OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc,x-team=a' },
+    {
+      POSTERN_TRUST_PROXY: 'true',
+      OTEL_SERVICE_NAME: 'id',
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20abc,x-team=a',
+    },
   );
   assert.deepEqual(new Set(collector.paths), new Set(['/v1/traces']));
   assert.equal(collector.headers[0]!.authorization, 'Basic abc');
@@ -77,21 +81,46 @@ test('spans contain no credential, password or personal data', async () => {
   assert.equal(attributesOf(reuse!)['postern.reason'], 'refresh_token_reused_grant_revoked');
 });
 
-test("the sampler decides, unless the caller's trace already did", async () => {
+test("the sampler decides, unless a trusted proxy's trace already did", async () => {
   const ask = async (service: Service) => {
     await service.get('/health');
     await service.get('/health', { traceparent: `00-${TRACE}-${PARENT}-01` });
     await service.get('/health', { traceparent: `00-${TRACE}-${PARENT}-00` });
     await service.get('/health', { traceparent: 'nonsense' });
   };
-  const count = async (sampler: string, ratio = '1') =>
+  const count = async (sampler: string, ratio = '1', proxy = 'true') =>
     (
-      await traced(ask, { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: ratio })
+      await traced(ask, {
+        POSTERN_TRUST_PROXY: proxy,
+        OTEL_TRACES_SAMPLER: sampler,
+        OTEL_TRACES_SAMPLER_ARG: ratio,
+      })
     ).collector.spans.filter(({ name }) => name === 'GET /health').length;
   assert.equal(await count('always_on'), 4);
   assert.equal(await count('always_off'), 0);
   assert.equal(await count('parentbased_always_on'), 3);
   assert.equal(await count('parentbased_traceidratio', '0'), 1);
+  assert.equal(await count('parentbased_traceidratio', '0', '127.0.0.0/8'), 1);
+  assert.equal(
+    await count('parentbased_traceidratio', '0', '10.0.0.0/8'),
+    0,
+    'another address is a stranger',
+  );
+});
+
+test('a stranger decides neither whether a request is traced nor to which trace it belongs', async () => {
+  const ask = async (service: Service) => {
+    await service.get('/health', { traceparent: `00-${TRACE}-${PARENT}-01` });
+    await service.get('/health', { traceparent: `00-${TRACE}-${PARENT}-00` });
+  };
+  const spans = async (ratio: string) =>
+    (
+      await traced(ask, { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: ratio })
+    ).collector.spans.filter(({ name }) => name === 'GET /health');
+  assert.equal((await spans('0')).length, 0);
+  const all = await spans('1');
+  assert.equal(all.length, 2);
+  assert.ok(all.every(({ traceId }) => traceId !== TRACE));
 });
 
 test('a collector that refuses spans harms nothing and is reported once', async () => {
