@@ -602,7 +602,7 @@ describe('a consent form of another session: 403, and no grant', () => {
       `${payload}.`,
       `.${signature}`,
       `${payload}.${signature.slice(1)}`,
-      `${payload}.${signature.slice(0, -2)}AA`,
+      `${payload}.${signature.slice(0, -2)}${signature.endsWith('AA') ? 'BB' : 'AA'}`,
       `${payload}.${formToken}`,
       `.${formToken}`,
       `A${request}`,
