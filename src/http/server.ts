@@ -113,7 +113,7 @@ export class PosternServer {
     const socket: ServedSocket = raw.socket;
     countUnanswered(socket, 1);
     socket[LAST_RESPONSE] = response;
-    if (!hasValidHost(raw)) return this.#send(response, withHeaders(BAD_HOST, { connection: 'close' }));
+    if (!hasValidHost(raw)) return void this.#send(response, withHeaders(BAD_HOST, { connection: 'close' }));
     const ip = this.#addresses.of(raw);
     const traceparent = this.#traced && this.#addresses.trustsPeer(raw) ? headers.traceparent : undefined;
     const request = this.#dispatcher.receive({ method, url: originForm(url), headers, ip, traceparent });
@@ -218,7 +218,7 @@ function refuseMalformedHttp(error: NodeJS.ErrnoException, socket: ServedSocket)
       );
     close();
   };
-  if (!last || last.writableFinished) return refuse();
+  if (!last || last.writableFinished) return void refuse();
   last.once('finish', refuse);
 }
 
