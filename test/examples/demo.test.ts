@@ -52,8 +52,12 @@ class Demo {
     return pattern.exec(this.greeting)![1]!;
   }
 
-  remove(): void {
-    this.process.kill('SIGKILL');
+  /** Stops it with SIGINT: after SIGKILL its two servers would go on running. */
+  async remove(): Promise<void> {
+    if (this.process.exitCode === null) {
+      this.process.kill('SIGINT');
+      await once(this.process, 'exit');
+    }
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
@@ -107,7 +111,7 @@ test('a port in use is reported with the setting that changes it', async () => {
     errors += String(chunk);
   });
   const [code] = await once(second.process, 'close');
-  second.remove();
+  await second.remove();
   assert.equal(code, 1);
   assert.equal(
     errors,
@@ -127,7 +131,7 @@ test('Ctrl-C stops both servers and leaves no files', async () => {
     );
     for (const port of Object.values(stopped.ports)) await assert.rejects(fetch(`http://localhost:${port}/`));
   } finally {
-    stopped.remove();
+    await stopped.remove();
   }
 });
 
