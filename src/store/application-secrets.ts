@@ -19,6 +19,17 @@ export type ApplicationSecret = ObjectOf<typeof SECRET>;
 export const selectSecrets = (where: string): string =>
   `SELECT client_id, ${SECRET.columns} FROM application_secrets WHERE ${where} ORDER BY created_at, id`;
 
+/**
+ * The secret of an application that the same transaction creates. Without SELECT: on Citus, INSERT … SELECT on reference
+ * tables deadlocks when two applications are created at once.
+ */
+export function insertFirstSecret(clientId: string, secret: string, now: number): Statement {
+  return {
+    sql: 'INSERT INTO application_secrets (client_id, id, hash, tail, created_at) VALUES ($1, $2, $3, $4, $5)',
+    values: [clientId, newId(), hashClientSecret(secret), secret.slice(-4), now],
+  };
+}
+
 /** Adds nothing when there is no such application. */
 export function insertSecret(clientId: string, secret: string, now: number): Statement {
   return {

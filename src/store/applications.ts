@@ -1,5 +1,11 @@
 import { couldBeClientId } from '../protocol/client-id.ts';
-import { type ApplicationSecret, insertSecret, SECRET, selectSecrets } from './application-secrets.ts';
+import {
+  type ApplicationSecret,
+  insertFirstSecret,
+  insertSecret,
+  SECRET,
+  selectSecrets,
+} from './application-secrets.ts';
 import type { Driver, Row, Statement } from './drivers/driver.ts';
 import { retireReplacedSecrets, trimRetiredSecrets } from './retired-secrets.ts';
 import {
@@ -168,7 +174,7 @@ export class SqlApplications {
 
   async create(application: NewApplication): Promise<void> {
     const { clientId, secret, now } = application;
-    await this.change(clientId, [insertApplication(application), insertSecret(clientId, secret, now)]);
+    await this.change(clientId, [insertApplication(application), insertFirstSecret(clientId, secret, now)]);
   }
 
   /** Gives an existing application these settings and this secret only. Whether it is disabled stays as it is. */

@@ -4,12 +4,9 @@ import { PostgresServers } from './drivers/postgres-servers.ts';
 /**
  * The placement of each table on a Citus cluster (docs/scale.md). A user, the user's grants and everything keyed by
  * user are on one shard, so every step of the protocol is a statement on one shard. Small tables that every node
- * reads are on every node. `local` tables stay on the coordinator.
+ * reads are on every server, so that a node may connect to any of them.
  */
-type Placement =
-  | { readonly by: string; readonly with?: string }
-  | { readonly placement: 'everywhere' }
-  | { readonly placement: 'local' };
+type Placement = { readonly by: string; readonly with?: string } | { readonly placement: 'everywhere' };
 
 export const PLACEMENTS: Readonly<Record<string, Placement>> = {
   users: { by: 'id' },
@@ -34,17 +31,17 @@ export const PLACEMENTS: Readonly<Record<string, Placement>> = {
   secret_fingerprint: { placement: 'everywhere' },
   leases: { placement: 'everywhere' },
   heartbeats: { placement: 'everywhere' },
-  migrations: { placement: 'local' },
+  migrations: { placement: 'everywhere' },
 };
 
-/** The statement that gives a table its placement; undefined when it stays where it is. */
-export function distribution(table: string): string | undefined {
+/** The statement that gives a table its placement. */
+export function distribution(table: string): string {
   const placement = PLACEMENTS[table];
   if (!placement)
     throw new Error(`the table ${table} has no placement on a Citus cluster: see src/store/citus.ts`);
   if ('by' in placement)
     return `SELECT create_distributed_table('${table}', '${placement.by}', colocate_with => '${placement.with ?? 'none'}')`;
-  return placement.placement === 'everywhere' ? `SELECT create_reference_table('${table}')` : undefined;
+  return `SELECT create_reference_table('${table}')`;
 }
 
 export class NoCitus extends Error {
@@ -65,7 +62,7 @@ export async function distribute(url: string): Promise<string[]> {
     const distributed: string[] = [];
     for (const table of Object.keys(PLACEMENTS)) {
       const statement = distribution(table);
-      if (!statement || placed.has(table)) continue;
+      if (placed.has(table)) continue;
       await client.query(statement);
       distributed.push(table);
     }

@@ -75,34 +75,46 @@ type Hit = {
   readonly now: number;
   readonly opensAt: number;
   readonly resolve: (window: RateWindow) => void;
-  readonly reject: (error: unknown) => void;
+  readonly countHere: () => void;
 };
+
+/** How long a key is counted in this process only, after its counter could not be asked. */
+const UNREACHABLE_MS = 2_000;
+const MAX_UNREACHABLE = 10_000;
 
 /**
  * Counters that all nodes share. Hits on a key whose statement is under way are added up and sent with the next one,
  * so that a busy key has one statement at a time instead of a queue for its row. Different keys share a batch.
+ * A counter that cannot be asked is counted in this process: a limit must not take the service down.
  */
 export class SharedCounters implements CounterStore {
   readonly #driver: Driver;
   /** Per key, the hits that wait for the statement under way. */
   readonly #waiting = new Map<string, Hit[]>();
+  readonly #inProcess = new MemoryCounters();
+  /** Keys whose counter could not be asked, and until when it is not asked again (performance.now()). */
+  readonly #unreachable = new Map<string, number>();
 
   constructor(driver: Driver) {
     this.#driver = driver;
   }
 
   hit(limit: Limit, name: string, now: number, opensAt: number): Promise<RateWindow> {
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const key = keyOf(limit, name);
-      const hit = { key, windowMs: limit.windowMs, now, opensAt, resolve, reject };
+      const countHere = () => resolve(this.#inProcess.hit(limit, name, now, opensAt));
+      if (this.#isUnreachable(key)) return countHere();
+      const hit = { key, windowMs: limit.windowMs, now, opensAt, resolve, countHere };
       const waiting = this.#waiting.get(key);
       if (waiting) waiting.push(hit);
       else void this.#send([hit]);
     });
   }
 
-  async refund(limit: Limit, key: string): Promise<void> {
-    await this.#driver.write(REFUND, [keyOf(limit, key)]);
+  async refund(limit: Limit, name: string): Promise<void> {
+    const key = keyOf(limit, name);
+    if (this.#isUnreachable(key)) return this.#inProcess.refund(limit, name);
+    await this.#driver.write(REFUND, [key]).catch(() => this.#inProcess.refund(limit, name));
   }
 
   async sweep(limit: number, now: number): Promise<number> {
@@ -127,9 +139,19 @@ export class SharedCounters implements CounterStore {
         (await this.#driver.runBatched(HIT, values)) ?? (await this.#firstHit(values));
       for (const [index, hit] of hits.entries())
         hit.resolve({ startedAt: Number(startedAt), count: Number(last) - hits.length + 1 + index });
-    } catch (error) {
-      for (const hit of hits) hit.reject(error);
+    } catch {
+      // Also when it is unknown whether they were counted: then they count for no more than one window too much.
+      if (this.#unreachable.size >= MAX_UNREACHABLE) this.#unreachable.clear();
+      this.#unreachable.set(key, performance.now() + UNREACHABLE_MS);
+      for (const hit of hits) hit.countHere();
     }
+  }
+
+  #isUnreachable(key: string): boolean {
+    const until = this.#unreachable.get(key);
+    if (until === undefined || performance.now() < until) return until !== undefined;
+    this.#unreachable.delete(key);
+    return false;
   }
 
   async #firstHit(values: readonly Value[]): Promise<RowArray> {

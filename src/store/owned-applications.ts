@@ -1,7 +1,6 @@
 import { MAX_SECRETS } from '../protocol/application.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
-import { newId } from '../protocol/credentials.ts';
-import { selectSecrets } from './application-secrets.ts';
+import { insertFirstSecret, selectSecrets } from './application-secrets.ts';
 import {
   type Application,
   applicationsOf,
@@ -101,7 +100,7 @@ export class SqlOwnedApplications {
           values: [this.#ownerId, formId, clientId, now],
         },
         insertApplication({ ...application, ownerId: this.#ownerId }),
-        this.#addSecret(clientId, { id: newId(), secret, now }),
+        insertFirstSecret(clientId, secret, now),
       ]);
       return { outcome: 'created' };
     } catch (error) {

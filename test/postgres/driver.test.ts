@@ -10,6 +10,7 @@ import {
   StatementRefused,
 } from '../../src/store/drivers/driver.ts';
 import { PostgresDriver } from '../../src/store/drivers/postgres.ts';
+import { allMigrations } from '../../src/store/migrations.ts';
 import { eventually, eventuallySucceeds } from '../support/eventually.ts';
 import { query } from '../support/postgres-database.ts';
 import { freePort, TestPostgres } from '../support/postgres-server.ts';
@@ -29,6 +30,7 @@ describe('the PostgreSQL driver', () => {
     proxy = await BreakingProxy.start(server.port);
     const through = server.url(new URL(url).pathname.slice(1), proxy.port);
     driver = new PostgresDriver(through, { connections: 2, timeoutMs: TIMEOUT_MS });
+    await driver.migrate(allMigrations());
     await driver.write('CREATE TABLE things (id TEXT NOT NULL PRIMARY KEY, n BIGINT)');
   });
   after(async () => {
@@ -90,6 +92,20 @@ describe('the PostgreSQL driver', () => {
     } finally {
       await node.close();
     }
+  });
+
+  test('a transaction that lost a deadlock is run again', async () => {
+    const another = new PostgresDriver(url, { connections: 4 });
+    for (const id of ['a', 'b']) await insert(id);
+    const add = (id: string) => ({ sql: 'UPDATE things SET n = n + 1 WHERE id = $1', values: [id] });
+    const pause = { sql: 'SELECT pg_sleep(0.3)', values: [] };
+    const opposite = [
+      [add('a'), pause, add('b')],
+      [add('b'), pause, add('a')],
+    ];
+    await Promise.all(opposite.map((statements) => another.transaction(statements)));
+    assert.deepEqual(await query(url, 'SELECT n::int AS n FROM things'), [{ n: 2 }, { n: 2 }]);
+    await another.close();
   });
 
   test('a duplicate key that Citus reports as an internal error is recognised', async () => {

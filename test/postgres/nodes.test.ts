@@ -143,7 +143,7 @@ describe('a node whose listening connection is lost', () => {
       query(
         database,
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-          AND (query LIKE 'LISTEN%' OR query = 'SELECT 1')`,
+          AND (query LIKE 'LISTEN%' OR query LIKE '%changes%')`,
       ),
       query(database, `UPDATE applications SET disabled_at = 5 WHERE client_id = '${client.clientId}'`),
     ]);

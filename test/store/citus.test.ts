@@ -18,8 +18,7 @@ function documentedPlacements(): Map<string, { by?: string; group?: string; plac
       const [names, by] = part.split(' by ');
       for (const name of namesIn(names!)) {
         assert.ok(!placements.has(name), `${name} is listed twice`);
-        if (where!.startsWith('every node')) placements.set(name, { placement: 'everywhere' });
-        else if (where === 'the coordinator') placements.set(name, { placement: 'local' });
+        if (where!.startsWith('every server')) placements.set(name, { placement: 'everywhere' });
         else
           placements.set(name, {
             by: namesIn(by!)[0]!,

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { DatabaseUnavailable, OutcomeUnknown, type Statement, type Value } from './driver.ts';
 import { destroy } from './postgres-client.ts';
-import { isConnectionFailure, isReadOnly, isStalePlan } from './postgres-errors.ts';
+import { isLostResponse, isReadOnly, isSessionEnd, isStalePlan } from './postgres-errors.ts';
 
 /** One statement, or several as a transaction. */
 export type Job = {
@@ -105,8 +105,8 @@ export class Connection {
     if (this.#job !== job) return;
     this.#job = undefined;
     if (!failure) job.resolve(rows);
-    else if (isConnectionFailure(failure)) {
-      this.destroy();
+    else if (isLostResponse(failure)) {
+      if (isSessionEnd(failure)) this.destroy();
       this.#fail(job, failure);
     } else if (isStalePlan(failure) && job.attempts === 0) {
       // Refused before it ran: the schema changed under a prepared statement. A new connection prepares it again.

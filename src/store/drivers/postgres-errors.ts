@@ -34,11 +34,18 @@ const isDuplicateKey = (code: string, { message }: Error): boolean =>
 /** An SQLSTATE, as opposed to a code of the system such as EPIPE, which has five letters too. */
 const SQLSTATE = /^[0-9A-DF-Z][0-9A-Z]{4}$/;
 
-/** The server ended the session (class 08, 25P03, 57P01 to 57P05), or the network did. */
-export function isConnectionFailure(error: Error): boolean {
+/** The server ended the session (25P03, 57P01 to 57P05), or the network did. */
+export function isSessionEnd(error: Error): boolean {
   const code = codeOf(error);
-  return !SQLSTATE.test(code) || /^(08|25P03|57P0[1-5])/.test(code);
+  return !SQLSTATE.test(code) || /^(25P03|57P0[1-5])/.test(code);
 }
+
+/**
+ * The response of the server that ran the statement was lost. In class 08 that is a worker of a Citus cluster, and this
+ * session goes on.
+ */
+export const isLostResponse = (error: Error): boolean =>
+  isSessionEnd(error) || codeOf(error).startsWith('08');
 
 export const isReadOnly = (error: Error): boolean => codeOf(error) === '25006';
 

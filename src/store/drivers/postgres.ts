@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type { BatchableStatement } from './batchable-statement.ts';
 import {
@@ -7,6 +8,7 @@ import {
   type Row,
   type RowArray,
   type Statement,
+  StatementRefused,
   type Value,
 } from './driver.ts';
 import { translate } from './postgres-errors.ts';
@@ -18,11 +20,18 @@ import { StatementBatcher } from './statement-batcher.ts';
 
 const TIMEOUT_MS = 5_000;
 const CHANNEL = 'postern_changes';
+/** Of a statement that the database undid. */
+const MAX_ATTEMPTS = 4;
+const MAX_BACKOFF_MS = 50;
 
 export type PostgresOptions = {
   readonly connections?: number;
   readonly timeoutMs?: number;
 };
+
+const COUNT_CHANGE = `
+  INSERT INTO heartbeats (name, at) VALUES ('changes', 1)
+  ON CONFLICT (name) DO UPDATE SET at = heartbeats.at + 1`;
 
 /** PostgreSQL, or a database that speaks its protocol. Several nodes may use one database. */
 export class PostgresDriver implements Driver {
@@ -36,12 +45,14 @@ export class PostgresDriver implements Driver {
   }
   #isCitus = false;
   readonly #servers: PostgresServers;
+  readonly #timeoutMs: number;
   readonly #pool: ConnectionPool;
   readonly #batcher: StatementBatcher;
   readonly #listener: Listener;
 
   constructor(url: string, { connections = 10, timeoutMs = TIMEOUT_MS }: PostgresOptions = {}) {
     this.#servers = new PostgresServers(url);
+    this.#timeoutMs = timeoutMs;
     this.#pool = new ConnectionPool({ servers: this.#servers, connections, timeoutMs });
     this.#batcher = new StatementBatcher(timeoutMs / 2, (statement, repeatable) =>
       this.#translated(this.#pool.runForArrays(statement, repeatable)),
@@ -54,11 +65,11 @@ export class PostgresDriver implements Driver {
   }
 
   async write(sql: string, values: readonly Value[] = []): Promise<Row[]> {
-    return (await this.#run([{ sql, values }], false))[0]!;
+    return (await this.#runUntilAccepted([{ sql, values }]))[0]!;
   }
 
   transaction(statements: readonly Statement[]): Promise<Row[][]> {
-    return this.#run(statements, false);
+    return this.#runUntilAccepted(statements);
   }
 
   runBatched(statement: BatchableStatement, values: readonly Value[]): Promise<RowArray | undefined> {
@@ -83,9 +94,14 @@ export class PostgresDriver implements Driver {
     }
   }
 
-  /** Delivered when the transaction commits, to every node including this one. */
+  /**
+   * Counts the change, and notifies every node when the transaction commits. A notification does not leave its server,
+   * and Citus cannot commit one in two phases: there nodes see the count only.
+   */
   notifyStatements(subject: string): readonly Statement[] {
-    return [{ sql: `SELECT pg_notify('${CHANNEL}', $1) AS notified`, values: [subject] }];
+    if (this.#isCitus) return [{ sql: COUNT_CHANGE, values: [] }];
+    const notify = `pg_notify('${CHANNEL}', heartbeats.at || ' ' || CAST($1 AS TEXT))`;
+    return [{ sql: `${COUNT_CHANGE} RETURNING ${notify} AS notified`, values: [subject] }];
   }
 
   onExternalChange(listener: (subject?: string) => void): void {
@@ -95,6 +111,20 @@ export class PostgresDriver implements Driver {
   async close(): Promise<void> {
     while (this.#batcher.busy) await new Promise((resolve) => setTimeout(resolve, 5));
     await Promise.all([this.#pool.close(), this.#listener.close()]);
+  }
+
+  /** A deadlock, a serialization failure or a lock timeout undid everything: it may be sent again. */
+  async #runUntilAccepted(statements: readonly Statement[]): Promise<Row[][]> {
+    const lastStart = performance.now() + this.#timeoutMs / 2;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#run(statements, false);
+      } catch (error) {
+        if (!(error instanceof StatementRefused)) throw error;
+        if (attempt === MAX_ATTEMPTS || performance.now() > lastStart) throw error;
+      }
+      await delay(Math.random() * attempt * MAX_BACKOFF_MS);
+    }
   }
 
   #run(statements: readonly Statement[], repeatable: boolean): Promise<Row[][]> {
