@@ -76,16 +76,19 @@ type Hit = {
   readonly opensAt: number;
   readonly resolve: (window: RateWindow) => void;
   readonly countHere: () => void;
+  readonly reject: (error: unknown) => void;
 };
 
 /** How long a key is counted in this process only, after its counter could not be asked. */
 const UNREACHABLE_MS = 2_000;
 const MAX_UNREACHABLE = 10_000;
+/** A database that is silent for longer is away as a whole: the request fails now, and not again at its next statement. */
+const SILENT_MS = 1_000;
 
 /**
  * Counters that all nodes share. Hits on a key whose statement is under way are added up and sent with the next one,
  * so that a busy key has one statement at a time instead of a queue for its row. Different keys share a batch.
- * A counter that cannot be asked is counted in this process: a limit must not take the service down.
+ * A counter whose server refuses is counted in this process: a limit must not take the service down.
  */
 export class SharedCounters implements CounterStore {
   readonly #driver: Driver;
@@ -100,11 +103,11 @@ export class SharedCounters implements CounterStore {
   }
 
   hit(limit: Limit, name: string, now: number, opensAt: number): Promise<RateWindow> {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const key = keyOf(limit, name);
       const countHere = () => resolve(this.#inProcess.hit(limit, name, now, opensAt));
       if (this.#isUnreachable(key)) return countHere();
-      const hit = { key, windowMs: limit.windowMs, now, opensAt, resolve, countHere };
+      const hit = { key, windowMs: limit.windowMs, now, opensAt, resolve, countHere, reject };
       const waiting = this.#waiting.get(key);
       if (waiting) waiting.push(hit);
       else void this.#send([hit]);
@@ -133,13 +136,18 @@ export class SharedCounters implements CounterStore {
   /** Each hit gets its own count, as if they had come one by one. */
   async #count(hits: readonly Hit[]): Promise<void> {
     const { key, windowMs, now, opensAt } = hits[0]!;
+    const sentAt = performance.now();
     try {
       const values = [key, opensAt, opensAt + windowMs, now, hits.length];
       const [startedAt, last] =
         (await this.#driver.runBatched(HIT, values)) ?? (await this.#firstHit(values));
       for (const [index, hit] of hits.entries())
         hit.resolve({ startedAt: Number(startedAt), count: Number(last) - hits.length + 1 + index });
-    } catch {
+    } catch (error) {
+      if (performance.now() - sentAt > SILENT_MS) {
+        for (const hit of hits) hit.reject(error);
+        return;
+      }
       // Also when it is unknown whether they were counted: then they count for no more than one window too much.
       if (this.#unreachable.size >= MAX_UNREACHABLE) this.#unreachable.clear();
       this.#unreachable.set(key, performance.now() + UNREACHABLE_MS);

@@ -18,7 +18,10 @@ const APPLICATION = {
 test('an application is created without INSERT … SELECT, which deadlocks on reference tables of Citus', async () => {
   const sent: string[] = [];
   const driver = {
-    transaction: async (all: readonly Statement[]) => all.map(({ sql }) => (sent.push(sql), [])),
+    transaction: async (all: readonly Statement[]) => {
+      sent.push(...all.map(({ sql }) => sql));
+      return all.map(() => []);
+    },
     notifyStatements: () => [],
     onExternalChange: () => {},
   } as unknown as Driver;
