@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { type Config, readConfig } from '../config.ts';
-import { DatabaseUnavailable, OutcomeUnknown } from '../store/drivers/driver.ts';
+import { DatabaseUnavailable, OutcomeUnknown } from '../store/errors.ts';
 import { SchemaMismatch } from '../store/migrations.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { CommandFailed } from './output.ts';

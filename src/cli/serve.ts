@@ -133,7 +133,7 @@ async function run(app: App, keys: Keyring): Promise<void> {
     log.flush(() => process.exit(0));
   };
   process.once('SIGTERM', () => stop(config.drainDelayMs));
-  // Ctrl+C: somebody waits.
+  // Ctrl+C: stop at once, somebody is waiting at the terminal.
   process.once('SIGINT', () => stop(0));
 }
 

@@ -1,5 +1,5 @@
 import { duration } from '../pages/parts.ts';
-import type { CredentialKind, FailureDetails } from '../protocol/failure-reason.ts';
+import type { CredentialKind, FailureDetails, RevokedReason } from '../protocol/failure-reason.ts';
 import type { LogEntry } from '../store/request-log.ts';
 
 /** Sentences that several explanations share. */
@@ -24,7 +24,7 @@ function usedBefore({ entry, earlier }: Repeated, done: 'exchanged' | 'used'): s
     : `was ${done} before`;
 }
 
-const REVOKED_BY: Readonly<Record<string, string>> = {
+const REVOKED_BY: Readonly<Record<RevokedReason, string>> = {
   refresh_token_reuse: 'because an old refresh token of it was used again',
   code_replay: 'because its code was used twice',
   revoked_by_client: 'by your own call to /oauth/revoke',
@@ -35,7 +35,8 @@ const REVOKED_BY: Readonly<Record<string, string>> = {
   database_restored: 'because the service was restored from a backup',
 };
 
-export const revokedBy = (reason: string): string => REVOKED_BY[reason] ?? 'for another reason';
+/** Entries may have been written by another version, with a reason that this one does not know. */
+export const revokedBy = (reason: RevokedReason): string => REVOKED_BY[reason] ?? 'for another reason';
 
 export function replayed(context: Repeated & { readonly details: FailureDetails['code_replayed'] }): string {
   const { details, entry, earlier } = context;

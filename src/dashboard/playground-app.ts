@@ -4,7 +4,7 @@ import { PLAYGROUND_PREFIX } from '../protocol/application.ts';
 import { hashClientSecret } from '../protocol/client-secret.ts';
 import { defaultScope, NO_SCOPE } from '../protocol/scope.ts';
 import type { Application, NewApplication } from '../store/applications.ts';
-import { DuplicateKey } from '../store/drivers/driver.ts';
+import { DuplicateKey } from '../store/errors.ts';
 import type { User } from '../store/users.ts';
 
 export type PlaygroundApp = {

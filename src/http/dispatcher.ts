@@ -2,7 +2,7 @@ import type { App } from '../app.ts';
 import type { Span, Tracer } from '../observability/tracer.ts';
 import { errorUri, TemporarilyUnavailable } from '../protocol/errors.ts';
 import { reasonOf } from '../request-log/diagnostics.ts';
-import { DatabaseUnavailable, OutcomeUnknown } from '../store/drivers/driver.ts';
+import { DatabaseUnavailable, OutcomeUnknown } from '../store/errors.ts';
 import { AccessLog, labelsOf } from './access-log.ts';
 import { ErrorResponses, type UnexpectedFailure } from './error-responses.ts';
 import { HttpRequest, type ReceivedRequest, type Route } from './request.ts';

@@ -120,7 +120,10 @@ function grantFailure(
     case 'grant_revoked':
       return {
         reason,
-        details: { revokedAt: grant?.revokedAt ?? now, revokedReason: grant?.revokedReason ?? '' },
+        details: {
+          revokedAt: grant?.revokedAt ?? now,
+          revokedReason: grant?.revokedReason ?? 'revoked_by_client',
+        },
       };
     case 'wrong_redirect_uri':
     case 'wrong_verifier':

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { RevokedReason } from '../store/grants.ts';
+import type { RevokedReason } from '../protocol/failure-reason.ts';
 import { type Timing, Timings } from './timings.ts';
 import { shareWithPrimary } from './worker-metrics.ts';
 

@@ -55,7 +55,7 @@ export type FailureDetails = {
   readonly scope_exceeded: { readonly requested: string; readonly granted?: string };
   // ---- grants
   readonly wrong_client: NoDetails;
-  readonly grant_revoked: { readonly revokedAt: number; readonly revokedReason: string };
+  readonly grant_revoked: { readonly revokedAt: number; readonly revokedReason: RevokedReason };
   readonly user_disabled: NoDetails;
   readonly grant_unknown: NoDetails;
   readonly grant_behind_token: NoDetails;
@@ -106,3 +106,16 @@ export type SuccessReason =
   | 'revoked'
   | 'access_token_revoked'
   | 'nothing_revoked';
+
+/** Why a grant was revoked before it expired. */
+export type RevokedReason =
+  | 'refresh_token_reuse'
+  | 'code_replay'
+  | 'revoked_by_client'
+  | 'disconnected_by_user'
+  | 'account_deleted'
+  | 'application_deleted'
+  /** The user has given the application too many newer ones. */
+  | 'superseded'
+  /** The row was older than a token issued from it: see docs/operations.md on restoring a backup. */
+  | 'database_restored';

@@ -3,8 +3,8 @@ import type { GrantRef } from '../protocol/credentials.ts';
 import type { Failure, SuccessReason } from '../protocol/failure-reason.ts';
 
 /**
- * Facts that a handler reports about a request besides its response. The access log, metrics and traces see `clientId` and
- * the reason only. The rest may repeat what was sent, and goes to the application's own request log.
+ * A handler's report about a request, besides its response. The access log, metrics and traces see `clientId` and the
+ * reason only. The rest may repeat what was sent, and goes to the application's own request log.
  */
 export type Diagnostics = {
   /** The client: authenticated, or at the authorize endpoint the one whose consent screen was asked for. */
@@ -13,7 +13,7 @@ export type Diagnostics = {
   readonly claimedClientId?: string | undefined;
   readonly failure?: Failure;
   readonly success?: SuccessReason;
-  /** Where there is no request log to tell it to. */
+  /** For requests that have no request log: access log only. */
   readonly reason?: AccessLogReason;
   /** The credential that was presented; of a success, the one that was issued. */
   readonly ref?: GrantRef;

@@ -1,4 +1,5 @@
 import type { GrantRef } from '../protocol/credentials.ts';
+import type { RevokedReason } from '../protocol/failure-reason.ts';
 import { PROFILE_COLUMNS, type Profile, profileFrom } from '../protocol/profile.ts';
 import { includes, type ScopeSet } from '../protocol/scope.ts';
 import type { Driver, Value } from './drivers/driver.ts';
@@ -70,18 +71,6 @@ export type RefusedReason =
   | 'user_disabled'
   /** A verified token newer than its row: the database was restored from a backup. The grant is revoked. */
   | 'grant_behind_token';
-
-export type RevokedReason =
-  | 'refresh_token_reuse'
-  | 'code_replay'
-  | 'revoked_by_client'
-  | 'disconnected_by_user'
-  | 'account_deleted'
-  | 'application_deleted'
-  /** The user has given the application too many newer ones. */
-  | 'superseded'
-  /** The row was older than a token issued from it: see docs/operations.md on restoring a backup. */
-  | 'database_restored';
 
 /** Live grants of one user to one application: far more than any user makes, few enough for one statement. */
 const MAX_GRANTS = 10_000;

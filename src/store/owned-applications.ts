@@ -11,7 +11,8 @@ import {
   type SettingsInput,
   type SqlApplications,
 } from './applications.ts';
-import { type Driver, DuplicateKey, type Row, type Statement } from './drivers/driver.ts';
+import type { Driver, Row, Statement } from './drivers/driver.ts';
+import { DuplicateKey } from './errors.ts';
 import { retireExpiredSecrets, retireSecret, trimOwnRetiredSecrets } from './retired-secrets.ts';
 
 type NewSecret = { readonly id: string; readonly secret: string; readonly now: number };

@@ -1,5 +1,5 @@
+import type { RevokedReason } from '../protocol/failure-reason.ts';
 import type { Driver } from './drivers/driver.ts';
-import type { RevokedReason } from './grants.ts';
 import {
   type InputOf,
   nullableText,

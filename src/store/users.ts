@@ -6,7 +6,8 @@ import {
   type ProfileChanges,
   profileFrom,
 } from '../protocol/profile.ts';
-import { type Driver, DuplicateKey, type Row, type Statement } from './drivers/driver.ts';
+import type { Driver, Row, Statement } from './drivers/driver.ts';
+import { DuplicateKey } from './errors.ts';
 import type { MailLink } from './mail-links.ts';
 import {
   nullableNumber,

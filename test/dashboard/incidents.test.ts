@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { OutcomeUnknown } from '../../src/store/drivers/driver.ts';
+import { OutcomeUnknown } from '../../src/store/errors.ts';
 import { Developer, pathOf } from '../support/developer.ts';
 import { mails, mailsTo } from '../support/mails.ts';
 import { HOUR, refreshForm, SECOND, Service, type TestClient, type Visitor } from '../support/service.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { FAILURE_REASONS } from '../../src/dashboard/failure-explanations.ts';
-import { DatabaseUnavailable, OutcomeUnknown } from '../../src/store/drivers/driver.ts';
+import { DatabaseUnavailable, OutcomeUnknown } from '../../src/store/errors.ts';
 import { afterAllTests } from '../support/after-all-tests.ts';
 import { CALLBACK, Developer, pathOf } from '../support/developer.ts';
 import {

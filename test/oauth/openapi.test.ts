@@ -5,7 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { METHOD_NOT_ALLOWED } from '../../src/protocol/errors.ts';
 import type { ApiDocument, Operation, Response } from '../../src/protocol/openapi-document.ts';
-import { DatabaseUnavailable } from '../../src/store/drivers/driver.ts';
+import { DatabaseUnavailable } from '../../src/store/errors.ts';
 import {
   authorizePath,
   exchangeForm,

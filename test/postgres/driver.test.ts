@@ -3,13 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import pg from 'pg';
 import { batchableUpdate } from '../../src/store/drivers/batchable-statement.ts';
+import { PostgresDriver } from '../../src/store/drivers/postgres.ts';
 import {
   DatabaseUnavailable,
   DuplicateKey,
   OutcomeUnknown,
   StatementRefused,
-} from '../../src/store/drivers/driver.ts';
-import { PostgresDriver } from '../../src/store/drivers/postgres.ts';
+} from '../../src/store/errors.ts';
 import { allMigrations } from '../../src/store/migrations.ts';
 import { eventually, eventuallySucceeds } from '../support/eventually.ts';
 import { query } from '../support/postgres-database.ts';

@@ -2,15 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SharedCounters } from '../../src/store/counters.ts';
 import { type BatchableStatement, batchableUpdate } from '../../src/store/drivers/batchable-statement.ts';
-import {
-  DatabaseUnavailable,
-  type Driver,
-  type RowArray,
-  type Statement,
-} from '../../src/store/drivers/driver.ts';
+import type { Driver, RowArray, Statement } from '../../src/store/drivers/driver.ts';
 import { setUpForRequests } from '../../src/store/drivers/postgres-client.ts';
 import { PostgresServers } from '../../src/store/drivers/postgres-servers.ts';
 import { StatementBatcher } from '../../src/store/drivers/statement-batcher.ts';
+import { DatabaseUnavailable } from '../../src/store/errors.ts';
 import { SqlGrants } from '../../src/store/grants.ts';
 import { openStore } from '../../src/store/store.ts';
 import { query } from '../support/postgres-database.ts';

@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { DatabaseUnavailable, OutcomeUnknown, type Statement, type Value } from './driver.ts';
+import { DatabaseUnavailable, OutcomeUnknown } from '../errors.ts';
+import type { Statement, Value } from './driver.ts';
 import { destroy } from './postgres-client.ts';
 import { isLostResponse, isReadOnly, isSessionEnd, isStalePlan } from './postgres-errors.ts';
 
@@ -108,8 +109,9 @@ export class Connection {
     else if (isLostResponse(failure)) {
       if (isSessionEnd(failure)) this.destroy();
       this.#fail(job, failure);
-    } else if (isStalePlan(failure) && job.attempts === 0) {
-      // Refused before it ran: the schema changed under a prepared statement. A new connection prepares it again.
+    } else if (isStalePlan(failure) && performance.now() < job.deadline) {
+      // Refused before it ran: the schema changed under a prepared statement. The other connections may have it too; each
+      // is replaced, and a new one prepares it again.
       this.destroy();
       this.#owner.onRetry(job);
     } else {

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { DatabaseUnavailable, DuplicateKey, OutcomeUnknown, StatementRefused } from './driver.ts';
+import { DatabaseUnavailable, DuplicateKey, OutcomeUnknown, StatementRefused } from '../errors.ts';
 
 /**
  * SQLSTATEs (postgresql.org/docs/current/errcodes-appendix.html) after which nothing was changed and a retry may

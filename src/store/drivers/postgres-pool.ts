@@ -1,4 +1,5 @@
-import { DatabaseUnavailable, type Row, type RowArray, type Statement } from './driver.ts';
+import { DatabaseUnavailable } from '../errors.ts';
+import type { Row, RowArray, Statement } from './driver.ts';
 import { setUpForRequests } from './postgres-client.ts';
 import { Connection, type Job } from './postgres-connection.ts';
 import { isLoginRefused } from './postgres-errors.ts';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { parsePostgresUrl, type SessionKind } from '../../postgres-url.ts';
-import { DatabaseUnavailable } from './driver.ts';
+import { DatabaseUnavailable } from '../errors.ts';
 import { destroy, newClient } from './postgres-client.ts';
 
 type ConnectOptions = {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
+import { StatementRefused } from '../errors.ts';
 import type { BatchableStatement } from './batchable-statement.ts';
 import {
   type Driver,
@@ -8,7 +9,6 @@ import {
   type Row,
   type RowArray,
   type Statement,
-  StatementRefused,
   type Value,
 } from './driver.ts';
 import { translate } from './postgres-errors.ts';

@@ -1,4 +1,4 @@
-import { DatabaseUnavailable, DuplicateKey, OutcomeUnknown } from './driver.ts';
+import { DatabaseUnavailable, DuplicateKey, OutcomeUnknown } from '../errors.ts';
 
 /** Result codes of SQLite (sqlite.org/rescode.html). The low byte is the primary code. */
 const SQLITE_BUSY = 5;

@@ -1,9 +1,9 @@
 import { rmSync, statSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { Batch, oncePerTurn } from '../../batch.ts';
+import { DatabaseUnavailable } from '../errors.ts';
 import type { BatchableStatement } from './batchable-statement.ts';
 import {
-  DatabaseUnavailable,
   type Driver,
   HEARTBEAT,
   type Migration,

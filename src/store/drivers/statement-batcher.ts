@@ -1,13 +1,7 @@
 import { onImmediate } from '../../batch.ts';
+import { DatabaseUnavailable, OutcomeUnknown, StatementRefused } from '../errors.ts';
 import type { BatchableStatement } from './batchable-statement.ts';
-import {
-  DatabaseUnavailable,
-  OutcomeUnknown,
-  type RowArray,
-  type Statement,
-  StatementRefused,
-  type Value,
-} from './driver.ts';
+import type { RowArray, Statement, Value } from './driver.ts';
 
 /**
  * A batch is half of the waiting requests, so that the database works for one half while the other half is answered:

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { hashClientSecret, newClientSecret } from '../../../src/protocol/client-secret.ts';
 import { newId } from '../../../src/protocol/credentials.ts';
 import type { Application, NewApplication } from '../../../src/store/applications.ts';
-import { DuplicateKey } from '../../../src/store/drivers/driver.ts';
+import { DuplicateKey } from '../../../src/store/errors.ts';
 import { withinASecond } from '../../support/eventually.ts';
 import { DAY, database, NOW, newApplication, type Opened } from './fixtures.ts';
 

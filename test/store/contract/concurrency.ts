@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newId } from '../../../src/protocol/credentials.ts';
-import { DuplicateKey } from '../../../src/store/drivers/driver.ts';
+import { DuplicateKey } from '../../../src/store/errors.ts';
 import {
   at,
   BOTH,
